@@ -1,5 +1,5 @@
-// Python objects as arguments of ops. Which kinds a parameter takes, and what it converts, is decided by the dynamic
-// call (core/ops/call.h); here an object only becomes the Value that it is.
+// Python objects as arguments of ops. This file only turns an object into a Value; the dynamic call (core/ops/call.h)
+// decides which kinds a parameter accepts and converts.
 #include <cstring>
 #include <limits>
 
@@ -12,13 +12,13 @@ namespace {
 
 std::string type_of(PyObject* object) { return Py_TYPE(object)->tp_name; }
 
-// True for NumPy's bool, which is no bool of Python.
+// True for NumPy's bool, which is not a Python bool.
 bool is_numpy_bool(PyObject* object) {
   const char* name = Py_TYPE(object)->tp_name;
   return std::strcmp(name, "numpy.bool_") == 0 || std::strcmp(name, "numpy.bool") == 0;
 }
 
-// True for numbers of any library, such as those of NumPy; false for arrays, which can be made numbers too.
+// True for scalars of any library, such as NumPy's; false for arrays, although they may convert to numbers too.
 bool has_slot(PyObject* object, unaryfunc PyNumberMethods::*slot) {
   const PyNumberMethods* number = Py_TYPE(object)->tp_as_number;
   return number != nullptr && number->*slot != nullptr && !PySequence_Check(object);
@@ -50,13 +50,13 @@ Value tensors(PyObject* object) {
   return Value(std::move(tensors));
 }
 
-// Of a list or a tuple. To make a number of an item may run code of Python, which may change the list.
+// The Value of a list or a tuple. Converting an item to a number may run Python code, which may change the list.
 Value list(PyObject* object) {
   if (PySequence_Fast_GET_SIZE(object) > 0 && tensor_in(PySequence_Fast_GET_ITEM(object, 0)) != nullptr) {
     return tensors(object);
   }
   Value::Ints ints;
-  Value::Floats floats;  // empty as long as all are ints
+  Value::Floats floats;  // stays empty while every item is an int
   ints.reserve(static_cast<size_t>(PySequence_Fast_GET_SIZE(object)));
   for (Py_ssize_t at = 0; at < PySequence_Fast_GET_SIZE(object); ++at) {
     const nb::object held = nb::borrow(PySequence_Fast_GET_ITEM(object, at));

@@ -1,8 +1,9 @@
-# Copies the shared libraries that a wheel needs from the system into its folder `lib`, under the names by which they are
-# looked for. The libraries of the package have that folder in their RPATH, which holds for the libraries of libraries too.
-# Run when the wheel is installed, with TENON_BUNDLE_FOR (libraries of the package) and TENON_BUNDLE_INTO (a folder).
+# Copies the system's shared libraries that a wheel needs into its folder `lib`, under the names by which the dynamic
+# linker looks for them. The libraries of the package have that folder in their RPATH, which indirect dependencies
+# search too. Runs when the wheel is installed, with TENON_BUNDLE_FOR (libraries of the package) and TENON_BUNDLE_INTO
+# (a folder).
 
-# What every Linux with glibc and a C++ runtime has, and what the package brings itself.
+# Libraries that every Linux with glibc and a C++ runtime has, and libraries that the package itself installs.
 set(not_bundled "^ld-linux" "^libc\\.so" "^libm\\.so" "^libdl\\.so" "^librt\\.so" "^libpthread\\.so" "^libstdc\\+\\+\\.so"
     "^libgcc_s\\.so" "^libtenon")
 file(GET_RUNTIME_DEPENDENCIES
@@ -23,7 +24,7 @@ foreach(library IN LISTS found)
   cmake_path(GET library FILENAME name)
   message(STATUS "bundled: ${library}")
   file(COPY_FILE "${library}" "${TENON_BUNDLE_INTO}/${name}")
-  # The licence of each goes with it, where the system says which that is. Packages name files with or without /usr.
+  # Copies each library's licence too, where the system knows its package. Packages name files with or without /usr.
   file(REAL_PATH "${library}" real)
   string(REGEX REPLACE "^/usr/" "/" short "${real}")
   set(owner "")

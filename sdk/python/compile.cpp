@@ -1,5 +1,5 @@
-// Compiled functions from Python: core/compile/compile.h over a function that takes and gives a list of tensors. What
-// is above lists, as nested results and keywords, is in tenon/compiling.py.
+// Compiled functions from Python: core/compile/compile.h over a function from a list of tensors to a list of tensors.
+// tenon/compiling.py adds nested results and keywords.
 #include "core/compile/compile.h"
 
 #include <nanobind/stl/optional.h>
@@ -57,10 +57,10 @@ nb::list memory_of(const CompiledList& list) {
   return rows;
 }
 
-// How _guards.py has a guard read its owner.
+// How a guard of _guards.py reads its owner.
 enum GuardKind : long { kItems, kAttributes, kList, kDict, kDigest };
 
-// True if `owner` has each of `values`, the same objects, under its name; `absent` stands for none.
+// True if `owner` has each of `values` under its name, as the same object. `absent` stands for a missing value.
 bool has_named(long kind, PyObject* owner, PyObject* names, PyObject* values, PyObject* absent) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); ++i) {
     PyObject* name = PyTuple_GET_ITEM(names, i);
@@ -90,8 +90,9 @@ bool has_entries(PyObject* dict, PyObject* keys, PyObject* values) {
   return true;
 }
 
-// The number of the first of `guards`, from `start` on, whose owner does not hold the very objects that it names; -1:
-// there is none. Each is a tuple of kind, owner, names and values; `digest` gives what an owner without names holds.
+// The index of the first of `guards`, from `start` on, whose owner does not hold exactly the objects it names; -1 if
+// there is none. Each guard is a tuple (kind, owner, names, values). `digest` computes the value to compare for an
+// owner without names.
 Py_ssize_t first_changed(const nb::tuple& guards, Py_ssize_t start, nb::handle absent, nb::handle digest) {
   for (Py_ssize_t i = start; i < PyTuple_GET_SIZE(guards.ptr()); ++i) {
     PyObject* guard = PyTuple_GET_ITEM(guards.ptr(), i);

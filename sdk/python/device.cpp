@@ -1,4 +1,4 @@
-// tenon.Device, and what concerns all devices.
+// tenon.Device, and functions that concern all devices.
 
 #include "loader/loader.h"
 #include "primitives/text/format.h"

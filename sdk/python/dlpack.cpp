@@ -1,4 +1,5 @@
-// DLPack in Python: capsules with and without a version (the form of DLPack 1.0, which the headers we build with lack).
+// DLPack in Python: capsules with and without a version (the headers we build with lack the versioned form of DLPack
+// 1.0).
 #include <dlpack/dlpack.h>
 
 #include <cstring>
@@ -22,7 +23,7 @@ struct Versioned {
 constexpr uint64_t kReadOnly = 1, kCopied = 2;
 constexpr const char *kPlainName = "dltensor", *kVersionedName = "dltensor_versioned";
 
-// A consumer that takes a capsule renames it; one with its first name was never taken.
+// A consumer renames the capsule that it takes. A capsule that still has its first name was never taken.
 void drop_plain(PyObject* capsule) {
   if (PyCapsule_IsValid(capsule, kPlainName) == 0) return;
   auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, kPlainName));
@@ -78,8 +79,8 @@ void drop_taken(PyObject* owner) {
   if (managed->deleter != nullptr) managed->deleter(managed);
 }
 
-// A tensor over `managed`, which it takes out of `capsule`. Deleters of other libraries may need the interpreter lock,
-// so the tensor keeps a Python object that calls the deleter.
+// A tensor over `managed`, which it takes out of `capsule`. The deleter of another library may need the interpreter
+// lock, so the tensor holds a Python object that calls the deleter.
 template <class Managed>
 Tensor take(PyObject* capsule, Managed* managed, const DLTensor& described, const char* used_name) {
   struct Kept {
@@ -109,7 +110,7 @@ std::optional<Tensor> borrow_dlpack(PyObject* object) {
     if (method.is_none()) return std::nullopt;
     try {
       capsule = method(nb::arg("max_version") = nb::make_tuple(1, 0));
-    } catch (nb::python_error& error) {  // a producer older than DLPack 1.0
+    } catch (nb::python_error& error) {  // the producer is older than DLPack 1.0
       if (!error.matches(PyExc_TypeError)) throw;
       capsule = method();
     }

@@ -1,4 +1,4 @@
-// tenon.f32, which is tenon.float32 too: the dtypes of dtypes.def.
+// The dtype objects, one per row of dtypes.def: tenon.f32, which is also tenon.float32.
 #include <vector>
 
 #include "core/ops/conversions.h"
@@ -8,7 +8,7 @@
 namespace tenon::python {
 namespace {
 
-std::vector<PyObject*> objects;  // by id, borrowed from the module
+std::vector<PyObject*> objects;  // by dtype id; borrowed from the module
 
 std::vector<DType> all_dtypes() {
   std::vector<DType> all;
@@ -16,10 +16,10 @@ std::vector<DType> all_dtypes() {
   return all;
 }
 
-// The dtype called `name` by us, PyTorch or NumPy, whose bool is "bool_" as a type.
+// The dtype with this name in Tenon, PyTorch or NumPy. NumPy's type for bool is called "bool_".
 std::optional<DType> named(std::string_view name) { return dtype_of_text(name == "bool_" ? "bool" : name); }
 
-// The text of attribute `name` of `object`, empty where it has none.
+// The text of attribute `name` of `object`; empty if there is none.
 std::string text_of(PyObject* object, const char* name) {
   const nb::object value = nb::steal(PyObject_GetAttrString(object, name));
   if (!value.is_valid()) PyErr_Clear();
@@ -67,7 +67,7 @@ void add_dtypes(nb::module_& m) {
              const std::string text = fmt::format("tenon.{}", dtype_long_name(d.value));
              return nb::str(text.data(), text.size());
            })
-      // A dtype is copied and pickled as its name.
+      // Copying and pickling keep the name only.
       .def("__reduce__", [](const DTypeObject& d) { return nb::str(dtype_long_name(d.value).c_str()); })
       .def(
           "__eq__", [](const DTypeObject& d, nb::handle other) { return dtype_in(other.ptr()) == d.value; },

@@ -1,4 +1,4 @@
-// tenon.Error, and below it one class per code of ep_status: tenon.InvalidArgument, tenon.DeviceLost.
+// tenon.Error, and one subclass per code of ep_status, such as tenon.InvalidArgument and tenon.DeviceLost.
 #include <array>
 #include <cctype>
 #include <new>
@@ -28,7 +28,7 @@ std::string class_name(Code code) {
   return name;
 }
 
-// The exception of Python that people expect for `code`, besides tenon.Error; null: none.
+// The built-in exception that callers expect for `code`, besides tenon.Error; null if there is none.
 PyObject* also(Code code) {
   switch (code) {
     case Code::invalid_argument: return PyExc_ValueError;
@@ -62,7 +62,7 @@ void set(const Error& error, PyObject* type) {
 
 namespace {
 
-// `narrow` gives the class of a refused argument, or null: that of its code.
+// `narrow` returns the exception class of a refused argument; null selects the class of the error's code.
 template <class F>
 void set_error_of(F narrow) noexcept {
   try {
@@ -91,8 +91,8 @@ void set_index_error() noexcept {
   set_error_of([](const Error&) { return invalid_index; });
 }
 
-// The dynamic call's own errors begin with the name and a pair of brackets (core/ops/call.cpp); those of the op itself
-// have a colon there.
+// Errors of the dynamic call itself begin with the op's name and brackets (core/ops/call.cpp). Errors of the op begin
+// with the name and a colon.
 bool set_call_error(std::string_view name) noexcept {
   bool refused = false;
   set_error_of([name, &refused](const Error& error) -> PyObject* {
@@ -127,7 +127,7 @@ void add_errors(nb::module_& m) {
     by_code[static_cast<size_t>(id)] = type;
     m.attr(name.c_str()) = nb::borrow(type);
   }
-  // What Python's own functions would throw. They are refused arguments too.
+  // Subclasses of InvalidArgument that are also the built-in exceptions which Python's own functions would raise.
   const auto also_of_python = [&m](const char* name, PyObject* other) {
     const nb::object bases = nb::make_tuple(nb::borrow(type_of(Code::invalid_argument)), nb::borrow(other));
     const std::string qualified = fmt::format("tenon.{}", name);

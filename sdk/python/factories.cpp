@@ -1,4 +1,4 @@
-// Tensors from Python: tenon.tensor copies, tenon.from_numpy and tenon.from_dlpack share memory.
+// Tensors from Python: tenon.tensor copies; tenon.from_numpy and tenon.from_dlpack share memory.
 #include "core/ops/ops.h"
 #include "core/tensor/generator.h"
 #include "primitives/text/format.h"
@@ -7,13 +7,14 @@
 namespace tenon::python {
 namespace {
 
-// The numbers of a nested list, row-major, and what they are.
+// The numbers of a nested list, row-major, with their kinds.
 struct Numbers {
   std::vector<int64_t> dims;
   std::vector<double> floats;  // every number
-  std::vector<int64_t> ints;   // every number but floats
+  std::vector<int64_t> ints;   // every number that is not a float
   bool any_float = false, any_int = false;
-  bool any_negative = false, any_unsigned = false;  // ints below 0; from 2^63 on, which `ints` has less 2^64
+  // any_negative: an int below 0. any_unsigned: an int from 2^63 on, which `ints` holds minus 2^64.
+  bool any_negative = false, any_unsigned = false;
 
   DType dtype() const { return any_float || floats.empty() ? DType::f32 : any_int ? DType::i64 : DType::boolean; }
 };
@@ -40,7 +41,7 @@ void add_number(PyObject* object, Numbers* numbers) {
   }
 }
 
-// A range, or an array inside a list, as a list; other objects as they are.
+// A range, or an array inside a list, converted to a list; any other object unchanged.
 nb::object as_list(PyObject* object) {
   if (PyRange_Check(object)) return nb::steal(PySequence_List(object));
   const bool array =
@@ -70,13 +71,13 @@ void add_list(PyObject* given, size_t depth, Numbers* numbers) {
                                          numbers->dims[depth], size));
   }
   for (Py_ssize_t i = 0; i < size; ++i) {
-    // To make a number of an item may run code of Python, which may change the list.
+    // Converting an item to a number may run Python code, which may change the list.
     if (PySequence_Fast_GET_SIZE(object) != size) refuse(PyExc_ValueError, "tensor(): a list changed meanwhile.");
     add_list(nb::borrow(PySequence_Fast_GET_ITEM(object, i)).ptr(), depth + 1, numbers);
   }
 }
 
-// `dtype` none: bool, i64 or f32, as the numbers are.
+// Without `dtype` the numbers decide: bool, i64 or f32.
 Tensor from_list(PyObject* object, DType dtype, Device device) {
   Numbers numbers;
   add_list(object, 0, &numbers);
@@ -88,7 +89,7 @@ Tensor from_list(PyObject* object, DType dtype, Device device) {
                                          "floats can hold it, if one of them is given as dtype.",
                                          dtype_name(dtype)));
   }
-  // Floats come as f64, so that none loses digits before it is cast.
+  // Floats stay f64 until the cast, so that no digits are lost before it.
   return cast(as_floats ? Tensor::from<double>(numbers.floats, dims, device)
                         : Tensor::from<int64_t>(numbers.ints, dims, device),
               dtype);

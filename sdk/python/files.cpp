@@ -1,4 +1,4 @@
-// Tensors as files from Python: .npy and safetensors, as core/tensor/files.h has them, and their bytes.
+// Tensors as files from Python: .npy and safetensors through core/tensor/files.h, and their bytes for pickle.
 #include "core/tensor/files.h"
 
 #include <nanobind/stl/map.h>
@@ -26,7 +26,7 @@ nb::dict dict_of(const NamedTensors& tensors) {
   return dict;
 }
 
-// The elements as the host has them, row-major: what a pickle holds.
+// The elements in the host's representation, row-major. A pickle holds them.
 nb::bytes elements_of(const Tensor& tensor) {
   const nb::bytes bytes = nb::steal<nb::bytes>(PyBytes_FromStringAndSize(nullptr, tensor.bytes()));
   if (!bytes.is_valid()) throw nb::python_error();

@@ -1,4 +1,4 @@
-// tenon.Generator: where random numbers come from.
+// tenon.Generator: the source of random numbers.
 #include "core/tensor/generator.h"
 
 #include "sdk/python/objects.h"

@@ -1,4 +1,4 @@
-// Global tensors: what tenon/global_.py is made of.
+// Global tensors: the functions below tenon/global_.py.
 #include "core/global/global.h"
 
 #include <nanobind/operators.h>
@@ -26,7 +26,7 @@ NdSbp list_of(const std::vector<Sbp>& sbp) {
 
 Numbers numbers_of(const Dims& dims) { return {dims.begin(), dims.end()}; }
 
-// Calls of every rank, which wait for the others.
+// Runs `call` without the interpreter lock, since every rank takes part in it and waits for the others.
 template <class Call>
 auto unlocked(const Call& call) {
   const Unlocked scope;

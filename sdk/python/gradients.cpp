@@ -1,4 +1,4 @@
-// Gradients from Python: whether ops are remembered, backward and grad, hooks, and functions of the user.
+// Gradients from Python: modes that record ops or not, backward and grad, hooks, and functions written by the user.
 #include "core/autograd/autograd.h"
 
 #include <memory>
@@ -14,9 +14,9 @@
 namespace tenon::python {
 namespace {
 
-// ---- whether ops are remembered ----
+// ---- recording of ops for gradients ----
 
-// One `with` block. The innermost one of a thread decides.
+// One open `with` block. The innermost block of a thread decides.
 struct Mode {
   bool enabled = true;
   bool inference = false;
@@ -33,7 +33,7 @@ struct Mode {
 
 thread_local std::vector<std::unique_ptr<Mode>> modes;
 
-// False, too, as long as no tensor of the process wants a gradient.
+// Also false while no tensor of the process requires a gradient.
 bool remembers() { return dynamic_cast<autograd::GradientInterpreter*>(&current_interpreter()) != nullptr; }
 
 void enter_mode(bool enabled, bool inference) {
@@ -57,7 +57,7 @@ void leave_modes(size_t depth) {
 
 // ---- `with` blocks ----
 
-// `__exit__` of a Context: it ends the block although no memory is left, so it allocates nothing.
+// `__exit__` of a Context. It must end the block even when no memory is left, so it allocates nothing.
 template <class Context>
 PyObject* end_block(PyObject* self, PyObject* const*, Py_ssize_t) noexcept {
   nb::inst_ptr<Context>(self)->leave();
@@ -74,7 +74,7 @@ PyMethodDef block_methods[] = {
 template <class Context>
 PyType_Slot block_slots[] = {{Py_tp_methods, block_methods<Context>}, {0, nullptr}};
 
-// A class whose objects are `with` blocks: Context has enter() and leave().
+// A class whose objects are `with` blocks. Context has enter() and leave().
 template <class Context>
 nb::class_<Context> block_class(nb::module_& m, const char* name) {
   return nb::class_<Context>(m, name, nb::type_slots(block_slots<Context>)).def("__enter__", [](nb::handle self) {
@@ -83,7 +83,7 @@ nb::class_<Context> block_class(nb::module_& m, const char* name) {
   });
 }
 
-// A scope for each block of one object that is open.
+// One Scope per open `with` block of the same object.
 template <class Scope>
 class OpenScopes {
  public:
@@ -104,7 +104,7 @@ class OpenScopes {
   std::vector<std::unique_ptr<Scope>> scopes_;
 };
 
-// with tenon.no_grad() and the like.
+// tenon.no_grad() and the other modes, as `with` blocks.
 class ModeContext {
  public:
   ModeContext(bool enabled, bool inference) : enabled_(enabled), inference_(inference) {}
@@ -116,7 +116,7 @@ class ModeContext {
     enter_mode(enabled_, inference_);
     depths_.push_back(depth);
   }
-  // The mode holds from now on; a block that follows only ends it.
+  // The mode holds from now on. A `with` block entered later only ends it.
   void begin() {
     enter();
     begun_ = true;
@@ -131,7 +131,7 @@ class ModeContext {
  private:
   bool enabled_, inference_;
   bool begun_ = false;
-  std::vector<size_t> depths_;  // how many blocks were open around each block of this object
+  std::vector<size_t> depths_;  // for each open `with` block of this object: how many blocks were open around it
 };
 
 nb::list list_of(const TensorList& tensors) {
@@ -216,7 +216,7 @@ HookHandle add_hook_after(const Tensor& leaf, nb::handle hook) {
   });
 }
 
-// with tenon.autograd.saved_tensors_hooks(pack, unpack): what ops save goes through two functions of Python.
+// with tenon.autograd.saved_tensors_hooks(pack, unpack): tensors that ops save pass through two Python functions.
 struct SavedHooksContext {
   std::shared_ptr<PyObject> pack, unpack;
   OpenScopes<SavedTensorHooks> scopes = {};
@@ -242,7 +242,7 @@ struct SavedHooksContext {
   }
 };
 
-// with tenon.autograd.detect_anomaly(): ops note where Python called them.
+// with tenon.autograd.detect_anomaly(): ops record the Python lines that called them.
 struct AnomalyContext {
   std::shared_ptr<PyObject> where;
   OpenScopes<DetectAnomaly> scopes = {};
@@ -256,10 +256,10 @@ struct AnomalyContext {
   }
 };
 
-// ---- functions of the user ----
+// ---- functions written by the user ----
 
-// `context` is an object of Python that has run_forward(inputs) and run_backward(gradients), each of which takes and
-// gives a list, and saved: the tensors that forward keeps, which are given back before backward.
+// `context` is a Python object. Its run_forward(inputs) and run_backward(gradients) take and return lists. Its `saved`
+// holds the tensors that forward keeps; they are set again before backward.
 class PythonFunction final : public Function {
  public:
   PythonFunction(PyObject* context, std::string name) : context_(kept(context)), name_(std::move(name)) {}
@@ -276,7 +276,8 @@ class PythonFunction final : public Function {
       given_.push_back(tensor != nullptr);
       if (tensor != nullptr) save(*tensor);
     }
-    // The node keeps them, without what made them; else each would keep the other for ever.
+    // The node keeps the saved tensors without their history; otherwise node and tensors would keep each other for
+    // ever.
     context().attr("saved") = nb::make_tuple();
     return tensors_of(results, name_);
   }
@@ -298,7 +299,7 @@ class PythonFunction final : public Function {
 
   std::shared_ptr<PyObject> context_;
   std::string name_;
-  std::vector<bool> given_;  // by place in save_for_backward: false where None was saved
+  std::vector<bool> given_;  // by position in save_for_backward: false for None
 };
 
 nb::list called_function(nb::handle context, const std::string& name, nb::handle inputs) {
@@ -312,7 +313,7 @@ nb::list called_function(nb::handle context, const std::string& name, nb::handle
   return list_of(results);
 }
 
-// The op that made `tensor` and is remembered; empty where none is.
+// The recorded op that made `tensor`; an empty object if there is none.
 nb::object maker_of(const Tensor& tensor) {
   if (!tensor.requires_grad() || tensor.is_leaf()) return nb::none();
   const autograd::History* history = autograd::history_of(tensor);

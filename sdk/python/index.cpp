@@ -1,5 +1,5 @@
-// What stands between the brackets of x[...], read and written: core/ops/index.h does the work, and here objects of
-// Python become its indices. What is refused is an IndexError of Python, as with NumPy and PyTorch.
+// Reading and writing x[...]. This file turns Python objects into the indices of core/ops/index.h, which does the work.
+// A refused index is an IndexError, as in NumPy and PyTorch.
 #include "core/ops/index.h"
 
 #include <utility>
@@ -12,10 +12,10 @@
 namespace tenon::python {
 namespace {
 
-// How many indices one pair of brackets may hold: an axis each, and new axes between them.
+// The most indices in one pair of brackets: one per axis, and new axes between them.
 constexpr size_t kMostIndices = 24;
 
-// The tensor that is indexed, and what indexes it.
+// The tensor that is indexed, and its indices.
 struct Key {
   Tensor tensor;
   std::vector<Index> indices;
@@ -23,7 +23,7 @@ struct Key {
 
 bool is_bool(PyObject* object) { return PyBool_Check(object) || value_of(object).get<bool>() != nullptr; }
 
-// True for numbers that count places; a tensor is none.
+// True for integers that can be a position. A tensor is not one.
 bool is_integer(PyObject* object) { return PyLong_Check(object) || PyIndex_Check(object); }
 
 bool is_list(PyObject* object) { return PyList_Check(object) || PyTuple_Check(object) || PyRange_Check(object); }
@@ -49,7 +49,7 @@ Slice slice_of(PyObject* object) {
   return Slice(start, stop, step);
 }
 
-// A list or array as a tensor that indexes: a mask, or positions.
+// A list or an array converted to an index tensor: a mask or positions.
 Tensor index_tensor(PyObject* object, const Tensor& indexed) {
   Tensor made = tensor_of_data(object, indexed.device());
   if (made.elements() == 0 && made.dtype() == DType::f32) return made.to(DType::i64);
@@ -60,7 +60,7 @@ Tensor index_tensor(PyObject* object, const Tensor& indexed) {
   return made;
 }
 
-// How many axes `item` takes.
+// How many axes `item` consumes.
 int32_t axes_taken(PyObject* item) {
   if (item == Py_None || item == Py_Ellipsis) return 0;
   if (const Tensor* tensor = tensor_in(item)) return tensor->dtype() == DType::boolean ? tensor->rank() : 1;
@@ -74,7 +74,7 @@ class Reader {
     int32_t taken = 0, ellipses = 0;
     std::vector<nb::object> given;
     for (size_t i = 0; i < count; ++i) {
-      // A list or an array is known as a mask only once it is a tensor.
+      // A list or an array shows only as a tensor whether it is a mask.
       const bool plain = tensor_in(items[i]) != nullptr || items[i] == Py_None || items[i] == Py_Ellipsis ||
                          PySlice_Check(items[i]) || is_bool(items[i]) || (is_integer(items[i]) && !is_list(items[i]));
       given.push_back(plain ? nb::borrow(items[i]) : object_of(index_tensor(items[i], key_.tensor)));
@@ -114,7 +114,7 @@ class Reader {
     }
   }
 
-  // Of rank 0 it is a number or a bool, whichever it holds.
+  // An index of rank 0 acts as the number or bool that it holds.
   void add_tensor(PyObject* item, const Tensor& tensor) {
     if (tensor.rank() == 0 && tensor.dtype() == DType::boolean) {
       const int truth = PyObject_IsTrue(item);
@@ -131,18 +131,19 @@ class Reader {
     }
   }
 
-  // A new axis, of length 1 or 0. It is taken as a slice of a longer view, since core's None has length 1.
+  // Adds a new axis, of length 1 for true and 0 for false. It is a slice of a longer view, since core's None always has
+  // length 1.
   void add_bool(bool truth) {
     key_.tensor = tenon::unsqueeze(key_.tensor, axis_++);
     key_.indices.emplace_back(Slice(0, truth ? 1 : 0));
   }
 
   Key key_;
-  int32_t axis_ = 0;  // of the tensor, that the next index concerns
+  int32_t axis_ = 0;  // the axis of the tensor that the next index applies to
   int32_t rest_ = 0;  // how many axes an ellipsis stands for
 };
 
-// A list of slices, ellipses, None or lists is a tuple to NumPy's old habit; PyTorch's and ours is that it is none.
+// A list of slices, ellipses, None or lists is one index, as in PyTorch. Old NumPy treated such a list as a tuple.
 Key read(const Tensor& tensor, PyObject* object) {
   if (PyTuple_Check(object)) {
     return Reader(tensor, PySequence_Fast_ITEMS(object), static_cast<size_t>(PyTuple_GET_SIZE(object))).key();
@@ -156,7 +157,7 @@ void put(const Tensor& tensor, [[maybe_unused]] std::span<const Index> indices, 
   tensor.index_put_({indices[I]...}, values);
 }
 
-// Tensor::index_put_ takes its indices as a braced list, whose length the compiler must know.
+// Tensor::index_put_ takes its indices as a braced list, whose length must be known at compile time.
 template <size_t... N>
 void put_any(const Tensor& tensor, std::span<const Index> indices, const Tensor& values, std::index_sequence<N...>) {
   using Put = void (*)(const Tensor&, std::span<const Index>, const Tensor&);
@@ -172,7 +173,7 @@ bool indexes_by_tensors(const Key& key) {
   return false;
 }
 
-// `object` as the elements that are written into `tensor`.
+// `object` as a tensor of elements to write into `tensor`.
 Tensor values_of(PyObject* object, const Tensor& tensor) {
   if (const Tensor* values = tensor_in(object)) return *values;
   const Value value = value_of(object);
@@ -186,14 +187,14 @@ Tensor values_of(PyObject* object, const Tensor& tensor) {
   return tensor_of_data(object, tensor.device()).to(tensor.dtype());
 }
 
-// Leading axes of length 1 that `tensor` has not are left out, as PyTorch leaves them out.
+// Drops leading axes of length 1 that `tensor` does not have, as PyTorch does.
 Tensor without_leading_ones(Tensor values, const Tensor& tensor) {
   while (values.rank() > tensor.rank() && values.dim(0) == 1) values = tenon::select(values, 0, 0);
   return values;
 }
 
-// Writes values that want a gradient into a tensor that wants none yet. A view of it would not lead gradients back, so
-// the whole tensor is written with what it becomes.
+// Writes values that require a gradient into a tensor that does not require one yet. Writing a view would not connect
+// the gradients, so this computes the new elements of the whole tensor and writes all of them.
 void write_whole(const Tensor& tensor, PyObject* object, const Tensor& values) {
   const Tensor numbered = tenon::reshape(tenon::arange(tensor.elements(), DType::i64, tensor.device()), tensor.dims());
   const Key key = read(numbered, object);
@@ -237,7 +238,7 @@ PyObject* get_item(PyObject* self, PyObject* key) noexcept {
       const Unlocked unlocked(indexes_by_tensors(read_key));
       result = read_key.tensor.index(read_key.indices);
     }
-    // Without an index the result is another view, never the tensor itself.
+    // Without an index the result is a new view, never the tensor itself.
     if (result.impl() == tensor.impl()) result = tenon::view(result, result.dims());
     return new_tensor(std::move(result));
   } catch (...) {

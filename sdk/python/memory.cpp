@@ -1,5 +1,5 @@
-// Python's buffer protocol: the memory of NumPy arrays, bytes and memoryviews as tensors, and that of tensors as
-// buffers.
+// Python's buffer protocol in both directions: memory of NumPy arrays, bytes and memoryviews as tensors, and memory of
+// tensors as buffers.
 #include <array>
 #include <memory>
 
@@ -9,7 +9,7 @@
 namespace tenon::python {
 namespace {
 
-// The letter of the struct module for elements of `dtype`; empty: it has none.
+// The letter of the struct module for elements of `dtype`; empty if there is none.
 const char* format_of(DType dtype) {
   switch (dtype) {
     case DType::boolean: return "?";
@@ -38,7 +38,7 @@ DType sized(DTypeClass type_class, Py_ssize_t size) {
   return DType::none;
 }
 
-// The dtype of elements of `format` and `size` bytes; none: it has no name here.
+// The dtype for elements of `format` and `size` bytes; an empty DType if Tenon has none.
 DType dtype_of_format(const char* format, Py_ssize_t size) {
   std::string_view letters = format == nullptr ? "B" : format;
   if (!letters.empty() && (letters[0] == '@' || letters[0] == '=' || letters[0] == '<')) letters.remove_prefix(1);
@@ -60,13 +60,13 @@ Dims dims_of(const Py_ssize_t* values, int rank, Py_ssize_t divisor) {
 
 // The memory of a Python object, and the dtype of its elements.
 struct Source {
-  nb::object view;  // a memoryview, which keeps the memory; invalid: the object has none
+  nb::object view;  // a memoryview, which keeps the memory alive; invalid if the object has no buffer
   DType dtype = DType::none;
 
   const Py_buffer& buffer() const { return *PyMemoryView_GET_BUFFER(view.ptr()); }
 };
 
-// An array of bfloat16, for which Python has no format, viewed as integers of the same size.
+// A bfloat16 array viewed as integers of the same size, since Python has no format for bfloat16.
 Source viewed_as_integers(PyObject* object) {
   const nb::object dtype = nb::getattr(object, "dtype", nb::none());
   const std::optional<DType> named = dtype.is_none() ? std::nullopt : dtype_in(dtype.ptr());
@@ -98,7 +98,7 @@ Source source_of(PyObject* object) {
 
 struct Export {
   Tensor tensor;
-  std::unique_ptr<char[]> copy;  // of memory that the host cannot reach
+  std::unique_ptr<char[]> copy;  // elements of a tensor whose memory the host cannot address
   std::array<Py_ssize_t, EP_MAX_RANK> shape{}, strides{};
 };
 
@@ -178,7 +178,7 @@ std::optional<Tensor> borrow_buffer(PyObject* object) {
   Tensor tensor =
       Tensor::borrow(view.buf, dims_of(view.shape, view.ndim, 1), dims_of(view.strides, view.ndim, view.itemsize),
                      source.dtype, [kept] { release(kept); });
-  Py_INCREF(kept);  // which the deleter gives back; on an error it does not run
+  Py_INCREF(kept);  // The deleter gives this reference back. If the call fails, the deleter does not run.
   return tensor;
 }
 

@@ -1,11 +1,11 @@
-// The extension module tenon._tenon. The package tenon (tenon/__init__.py) gives its names.
+// The extension module tenon._tenon. The package (tenon/__init__.py) re-exports its names.
 #include "core/tensor/version.h"
 #include "sdk/python/objects.h"
 
 NB_MODULE(_tenon, m) {
   using namespace tenon::python;
   namespace nb = nanobind;
-  nanobind::set_leak_warnings(false);  // a daemon thread that still computes keeps what it has
+  nanobind::set_leak_warnings(false);  // a daemon thread that still computes keeps its objects at exit
   add_errors(m);
   add_dtypes(m);
   add_devices(m);

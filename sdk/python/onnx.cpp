@@ -1,4 +1,4 @@
-// The extension module tenon._onnx: models, as sdk/onnx loads, runs and writes them. tenon/onnx.py gives its names.
+// The extension module tenon._onnx: loading, running and writing models with sdk/onnx. tenon/onnx.py wraps it.
 #include "sdk/onnx/onnx.h"
 
 #include <nanobind/nanobind.h>
@@ -45,8 +45,8 @@ nb::list values(std::string_view what, const std::vector<ValueInfo>& infos) {
   return list;
 }
 
-// Values as tenon/onnx.py gives and takes them: a tensor, None, or a tuple that begins with "strings" (shape and flat
-// list), "sequence" (list), "map" (keys and values) or "maps" (keys and matrix).
+// Values as tenon/onnx.py passes them: a tensor, None, or a tuple whose first item is "strings" (then shape and flat
+// list), "sequence" (then list), "map" (then keys and values) or "maps" (then keys and matrix).
 Value value_of(nb::handle given) {
   if (given.is_none()) return Value::nothing();
   if (nb::isinstance<Tensor>(given)) return nb::cast<Tensor>(given);
@@ -110,7 +110,7 @@ nb::dict run(const Model& model, const nb::dict& given) {
   return made;
 }
 
-// By name: "tensor", "strings", "sequence" or "map", of every input that run() takes.
+// The kind of every input that run() takes, by name: "tensor", "strings", "sequence" or "map".
 nb::dict kinds(const Model& model) {
   nb::dict made;
   for (const std::vector<ValueInfo>* infos : {&model.inputs(), &model.defaults()}) {

@@ -1,8 +1,8 @@
-// Ops as Python objects: tenon.relu. An Op calls the dynamic call of its name, so signatures, defaults, conversions and
-// the texts of errors are those of core/ops/call.h. The list of ops is the dynamic call's.
+// Ops as Python objects: tenon.relu. An Op calls the dynamic call by name, so the signatures, defaults, conversions,
+// error texts and the list of ops are those of core/ops/call.h.
 #include <nanobind/nanobind.h>
 
-#include <structmember.h>  // T_PYSSIZET, before Python 3.12
+#include <structmember.h>  // T_PYSSIZET, for Python before 3.12
 
 #include <algorithm>
 #include <cstddef>
@@ -18,36 +18,36 @@
 namespace tenon::python {
 namespace {
 
-// An op on as many elements as this, or on none, gives up the interpreter lock while it is computed. Fewer take less
-// time than giving it up does.
+// An op on at least this many elements, or without a tensor, releases the interpreter lock while it computes. For fewer
+// elements the release would take longer than the op.
 constexpr int64_t kElementsWorthUnlocking = 4096;
 
 struct OpObject {
   PyObject ob_base;
   vectorcallfunc call;
   const DynamicOp* op;
-  PyTypeObject* results;      // a class below tuple whose elements have names, for calls that give as many; or null
-  bool makes;                 // it makes a tensor of no other's elements, so callers may add requires_grad
-  const DynamicOp* in_place;  // the one that writes its first argument, so callers may add inplace; or null
+  PyTypeObject* results;      // a subclass of tuple with named elements, for calls with that many results; or null
+  bool makes;                 // the op creates a tensor from nothing, so callers may pass requires_grad
+  const DynamicOp* in_place;  // the variant that writes its first argument, so callers may pass inplace; or null
 };
 
 PyTypeObject* op_type = nullptr;
-PyObject *inplace = nullptr, *requires_grad = nullptr;  // the keywords, interned
-PyObject* other_spelling = nullptr;  // what is called where no signature takes the arguments; or null
+PyObject *inplace = nullptr, *requires_grad = nullptr;  // the keyword names, interned
+PyObject* other_spelling = nullptr;  // the function to call if no signature accepts the arguments; or null
 
 // The ops that are methods of Tensor, generated from ops.yaml.
 constexpr std::string_view kMethods[] = {
 #include "sdk/python/methods.inc"
 };
 
-// The ops that have an in-place variant, by name: `normal` has none, though there is a normal_.
+// The ops that have an in-place variant, by name. `normal` is not among them, although there is a `normal_`.
 constexpr std::string_view kInPlace[] = {
 #include "sdk/python/in_place.inc"
 };
 
 const DynamicOp& op_in(PyObject* self) { return *reinterpret_cast<OpObject*>(self)->op; }
 
-// Room for as many T as a call has, most of which are few.
+// An array of T for the arguments of one call. Up to kFew elements need no allocation.
 template <class T, size_t kFew>
 class Row {
  public:
@@ -59,7 +59,7 @@ class Row {
   Row(const Row&) = delete;
   Row& operator=(const Row&) = delete;
 
-  // Adds what `make` gives, which is made in its place. `owns`: it must be destroyed.
+  // Constructs the result of `make` in place at the end. `owns`: the element must be destroyed.
   template <class Make>
   T& add(bool owns, const Make& make) {
     T* made = new (at_ + count_) T(make());
@@ -78,7 +78,7 @@ class Row {
   alignas(T) std::byte few_[kFew * sizeof(T)];  // not initialised
 };
 
-// The arguments of one call. The tensors among them are those in Python's objects, which the caller holds.
+// The arguments of one call. Tensor arguments borrow from Python objects, which the caller holds.
 class Arguments {
  public:
   Arguments(PyObject* const* args, size_t count, PyObject* names)
@@ -100,12 +100,12 @@ class Arguments {
   std::span<const Value> values() const { return values_.all(); }
   std::span<const Keyword> keywords() const { return keywords_.all(); }
 
-  // Whether the op may take longer than giving up the interpreter lock.
+  // True if the op may take longer than releasing the interpreter lock.
   bool worth_unlocking() const { return much_ || !tensors_; }
 
  private:
-  // Adds `object` to `row`, as what `form` makes of its value. Values that own nothing are made at once: a Value that
-  // is moved or destroyed costs more than all else here.
+  // Converts the Value of `object` with `form` and adds it to `row`. Values that own nothing are constructed in place:
+  // moving or destroying a Value costs more than the rest of this function.
   template <class Row, class Form>
   void add(Row* row, PyObject* object, const Form& form) {
     int64_t integer = 0;
@@ -141,7 +141,7 @@ class Arguments {
   Row<Keyword, 4> keywords_;
 };
 
-// The object for `result`: the argument itself where the op gave it back, as in-place ops do.
+// The Python object for `result`: the argument itself if the op returned it, as in-place ops do.
 PyObject* object_of(Tensor result, PyObject* const* args, size_t count) {
   const bool shared = result.defined() && result.impl()->count.load(std::memory_order_relaxed) > 1;
   for (size_t i = 0; shared && i < count; ++i) {
@@ -151,12 +151,12 @@ PyObject* object_of(Tensor result, PyObject* const* args, size_t count) {
   return new_tensor(std::move(result));
 }
 
-// Whether one result is a list of one. max() gives one tensor or two, as it is called.
+// True if the op returns a list even for one result. max() returns one tensor or two, depending on its arguments.
 bool always_several(const DynamicOp& op) {
   return std::all_of(op.signatures.begin(), op.signatures.end(), [](const Signature& s) { return s.several; });
 }
 
-// `named` as OpObject::results.
+// `named`: see OpObject::results.
 PyObject* called(const DynamicOp& op, PyTypeObject* named, PyObject* const* args, size_t count, PyObject* names) {
   const Arguments arguments(args, count, names);
   Results given = [&] {
@@ -179,7 +179,7 @@ PyObject* called(const DynamicOp& op, PyTypeObject* named, PyObject* const* args
   return tuple;
 }
 
-// Whether `op` is one of zeros, full, rand_like: a call may name a device, or the op takes only the form of a tensor.
+// True for ops such as zeros, full and rand_like: a call may name a device, or the op only reads the shape of a tensor.
 bool makes_tensors(const DynamicOp& op) {
   return op.name.ends_with("_like") ||
          std::any_of(op.signatures.begin(), op.signatures.end(), [](const Signature& signature) {
@@ -188,7 +188,7 @@ bool makes_tensors(const DynamicOp& op) {
          });
 }
 
-// `add_` of `add`; null where there is none.
+// The op `add_` for `add`; null if there is none.
 const DynamicOp* in_place_of(const DynamicOp& op) {
   if (!std::binary_search(std::begin(kInPlace), std::end(kInPlace), op.name)) return nullptr;
   const std::string name = fmt::format("{}_", op.name);
@@ -198,8 +198,7 @@ const DynamicOp* in_place_of(const DynamicOp& op) {
   return found != all.end() && found->name == name ? &*found : nullptr;
 }
 
-// Where `keyword`, which is interned, stands among `names`; -1: it is not there. Names that a program spells out are
-// interned too.
+// The index of `keyword` in `names`; -1 if it is absent. Both are interned, as are the names in a program's source.
 Py_ssize_t index_of(PyObject* keyword, PyObject* names) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); ++i) {
     PyObject* name = PyTuple_GET_ITEM(names, i);
@@ -208,11 +207,11 @@ Py_ssize_t index_of(PyObject* keyword, PyObject* names) {
   return -1;
 }
 
-// A call without the keyword at `place`, which is of Python's own: no signature has it.
+// A call without the keyword at `place`. Only Python knows this keyword; no signature has it.
 struct WithoutKeyword {
   std::vector<PyObject*> args;
   nb::object names;
-  bool value = false;  // of that keyword
+  bool value = false;  // the keyword's value
 
   WithoutKeyword(Py_ssize_t place, PyObject* const* all, size_t count, PyObject* all_names) : args(all, all + count) {
     const Py_ssize_t named = PyTuple_GET_SIZE(all_names);
@@ -228,7 +227,8 @@ struct WithoutKeyword {
   }
 };
 
-// The call, with requires_grad=True of ops that make tensors, and inplace=True of those that can.
+// The call with keywords, including requires_grad for ops that make tensors and inplace for ops that can write in
+// place.
 PyObject* call_with_keywords(const OpObject& op, PyObject* const* args, size_t count, PyObject* names) {
   PyObject* own = op.in_place != nullptr ? inplace : op.makes ? requires_grad : nullptr;
   const Py_ssize_t place = own == nullptr ? -1 : index_of(own, names);
@@ -241,8 +241,7 @@ PyObject* call_with_keywords(const OpObject& op, PyObject* const* args, size_t c
   return result.release().ptr();
 }
 
-// The call once more, in the spelling that tenon/_spellings.py knows for it; the error that is set stays if it knows
-// none.
+// Repeats the call in a spelling that tenon/_spellings.py knows. If it knows none, the error that is set stays.
 PyObject* called_otherwise(PyObject* self, PyObject* const* args, size_t count, PyObject* names) noexcept {
   PyObject *type = nullptr, *error = nullptr, *trace = nullptr;
   PyErr_Fetch(&type, &error, &trace);
@@ -274,12 +273,12 @@ PyObject* vectorcall(PyObject* self, PyObject* const* args, size_t flagged, PyOb
   return called_otherwise(self, args, count, names);
 }
 
-// As a function, an Op in a class becomes a method.
+// Like a function, an Op in a class becomes a method.
 PyObject* bind(PyObject* self, PyObject* object, PyObject*) noexcept {
   return object == nullptr ? Py_NewRef(self) : PyMethod_New(self, object);
 }
 
-// "relu", or "ops.mypkg.swish2": where the package tenon has it.
+// The path below the package tenon, such as "relu" or "ops.mypkg.swish2".
 std::string place_of(PyObject* self) {
   const std::string_view name = op_in(self).name;
   const size_t library = name.find("::");
@@ -306,7 +305,7 @@ PyObject* signatures_of(PyObject* self, void*) noexcept {
   return tuple;
 }
 
-// An op is copied and pickled as its place.
+// Copying and pickling an op keep its path only.
 PyObject* reduce(PyObject* self, PyObject*) noexcept { return new_text(place_of(self)); }
 
 PyMethodDef methods[] = {{"__reduce__", &reduce, METH_NOARGS, nullptr}, {}};
@@ -340,7 +339,7 @@ nb::object new_op(const DynamicOp& op) {
   return nb::steal(reinterpret_cast<PyObject*>(made));
 }
 
-// The module ops.<library>, which holds its ops.
+// The module ops.<library>, which holds the ops of that library.
 nb::module_ add_library(nb::module_ ops, const OpLibrary& library) {
   const std::string name(library.name);
   const nb::dict held = nb::borrow<nb::dict>(ops.attr("__dict__"));
@@ -395,7 +394,7 @@ void add_ops(nb::module_& m, nb::handle tensor_type) {
         return add_library(ops, load_ops(nb::cast<std::string>(text)));
       },
       nb::arg("path"), "Loads a library of ops and gives the module that holds them.");
-  // Those in TENON_OPS_PATH are looked for when the first name is, since settings are read then.
+  // Libraries in TENON_OPS_PATH are loaded when the first name is looked up, since settings are read then.
   ops.def("__getattr__", [ops](const std::string& name) -> nb::object {
     if (!name.starts_with("__")) {
       for (const OpLibrary* library : op_libraries()) {

@@ -1,5 +1,5 @@
-// The interpreter lock, and references to Python objects that the memory of tensors holds: their last user may be a
-// thread of Tenon's.
+// The interpreter lock, and references to Python objects that tensor memory holds. Their last user may be a thread of
+// Tenon.
 #include <unistd.h>
 
 #include <mutex>
@@ -13,10 +13,10 @@ namespace {
 struct Waiting {
   std::mutex mutex;
   std::vector<PyObject*> objects;
-  bool asked = false;  // Python will call drain
+  bool asked = false;  // drain is on Python's list of pending calls
 };
 
-// It lives for ever, since a thread may drop a tensor after main has ended.
+// Lives for ever, since a thread may drop a tensor after main has ended.
 Waiting& waiting() {
   static auto* all = new Waiting;
   return *all;
@@ -51,7 +51,7 @@ void release(PyObject* object) noexcept {
   }
   std::lock_guard lock(waiting().mutex);
   waiting().objects.push_back(object);
-  // Where Python's list of calls is full, the next release asks again.
+  // If Python's list of pending calls is full, the next release tries again.
   if (!waiting().asked) waiting().asked = Py_AddPendingCall(&drain, nullptr) == 0;
 }
 

@@ -1,5 +1,5 @@
-// What the machine has and why: tenon.devices, and the facts of tenon.doctor and tenon.profile, which
-// tenon/reporting.py and tenon/profiling.py print.
+// Facts about this machine and process: tenon.devices, and the data that tenon/reporting.py and tenon/profiling.py
+// print.
 
 #include <algorithm>
 #include <string>
@@ -112,7 +112,7 @@ nb::dict report() {
   return made;
 }
 
-// Every op that ran since the process began, as it was computed, with its counts.
+// Every op that has run in this process, with its implementation and counts.
 nb::list executions() {
   nb::list rows;
   for (const ExecutionEntry& each : execution_report()) {

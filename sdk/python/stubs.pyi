@@ -1,6 +1,6 @@
-"""Tenon: tensors on any device that a plug-in describes. What type checkers and editors read of the package.
+"""Tenon: tensors on any device that a plug-in describes. These are the stubs for type checkers and editors.
 
-The build completes it by the op list: functions and methods stand where the two marks are (sdk/python/generate.py)."""
+The build inserts functions and methods from the op list at the two marks (sdk/python/generate.py)."""
 
 import builtins
 import os
@@ -25,7 +25,7 @@ from tenon.autograd import set_grad_enabled as set_grad_enabled
 from tenon.global_ import Placement, Sbp
 from tenon.profiling import profile as profile
 
-# Ops and dtypes hide functions and types of Python, which have other names here.
+# Ops and dtypes hide some built-in functions and types of Python, which get other names here.
 _Int: TypeAlias = builtins.int
 _Float: TypeAlias = builtins.float
 _Bool: TypeAlias = builtins.bool

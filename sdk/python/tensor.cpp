@@ -1,4 +1,4 @@
-// tenon.Tensor: its metadata, its elements as Python sees them, and the operators, which are ops by name.
+// tenon.Tensor: its metadata, access to its elements, and the operators, which call ops by name.
 
 #include "core/autograd/autograd.h"
 #include "core/ops/ops.h"
@@ -12,7 +12,7 @@ ptrdiff_t tensor_offset = 0;
 
 namespace {
 
-// Objects of Tensor without a tensor that are kept for the next ones, which then need no memory.
+// Freed Tensor objects that are kept for reuse, so that a new one needs no allocation.
 constexpr uint32_t kObjectsKept = 128;
 
 nb::tuple tuple_of(const Dims& dims) {
@@ -37,7 +37,7 @@ nb::object item(const Tensor& tensor) {
 
 // ---- operators ----
 
-// The text of a template argument.
+// A string as a template argument.
 template <size_t N>
 struct Name {
   constexpr Name(const char (&text)[N]) { std::copy_n(text, N, value); }
@@ -50,14 +50,14 @@ const DynamicOp& op_called() {
   return op;
 }
 
-// True for what every operator takes as it is.
+// True for operands that every operator accepts without conversion.
 bool is_plain(PyObject* object) {
   int64_t integer = 0;
   return tensor_in(object) != nullptr || PyFloat_CheckExact(object) || is_int64(object, &integer);
 }
 
-// `object` as an operand beside `other`: itself, or an array of NumPy as a tensor, or an int from 2^63 on as a tensor
-// of u64 beside one, and as a float beside floats. Null for what no operator takes.
+// `object` converted for an operator whose other operand is `other`. A NumPy array becomes a tensor. An int from 2^63
+// on becomes a u64 tensor if `other` is u64, and a float if `other` has floats. Null if no operator accepts the object.
 nb::object operand(PyObject* object, PyObject* other) {
   if (is_plain(object)) return nb::borrow(object);
   if (PyLong_CheckExact(object)) {
@@ -74,7 +74,7 @@ nb::object operand(PyObject* object, PyObject* other) {
   return object_of(tensor_of_data(object, {}));
 }
 
-// NotImplemented, by which Python asks the other operand, where an operand is nothing that an operator takes.
+// Returns NotImplemented if an operand has a type that no operator accepts; Python then asks the other operand.
 template <Name name>
 PyObject* binary(PyObject* a, PyObject* b) noexcept {
   try {
@@ -113,10 +113,10 @@ PyObject* compare(PyObject* a, PyObject* b, int how) noexcept {
   }
 }
 
-// With a comparison of its own a type must say how it is hashed: tensors by identity.
+// A type with its own comparison must define its hash: tensors hash by identity.
 Py_hash_t hash(PyObject* self) noexcept { return static_cast<Py_hash_t>(reinterpret_cast<uintptr_t>(self) >> 4); }
 
-// As a condition: of a tensor of one element.
+// The truth of a tensor as a condition. Only a tensor of one element has one.
 int truth(PyObject* self) noexcept {
   try {
     return PyObject_IsTrue(item(*tensor_in(self)).ptr());
@@ -133,7 +133,7 @@ Py_ssize_t length(PyObject* self) noexcept {
   return -1;
 }
 
-// The slices along the first axis, as an iterator of Python.
+// An iterator over the slices along the first axis.
 PyObject* iterate(PyObject* self) noexcept {
   if (tensor_in(self)->rank() == 0) {
     PyErr_SetString(PyExc_TypeError, "iteration over a 0-d tensor");
@@ -143,7 +143,7 @@ PyObject* iterate(PyObject* self) noexcept {
   return slices.is_valid() ? PyObject_GetIter(slices.ptr()) : nullptr;
 }
 
-// Whether some element equals `element`.
+// `element in tensor`: 1 if some element equals `element`.
 int contains(PyObject* self, PyObject* element) noexcept {
   PyObject* const args[] = {self, element};
   const nb::object equal = nb::steal(call_op(op_called<"eq">(), args, 2));
@@ -153,7 +153,7 @@ int contains(PyObject* self, PyObject* element) noexcept {
   return any.is_valid() ? truth(any.ptr()) : -1;
 }
 
-// Tensor.__new__, of classes below it too: the tensor is undefined until __init__ makes one.
+// Tensor.__new__, also for subclasses. The tensor is undefined until __init__ fills it.
 PyObject* allocate(PyTypeObject* type, PyObject*, PyObject*) noexcept {
   try {
     nb::object made = nb::inst_alloc(reinterpret_cast<PyObject*>(type));
@@ -235,7 +235,7 @@ nb::object add_tensor(nb::module_& m) {
   tensor_type = reinterpret_cast<PyTypeObject*>(type.ptr());
   const nb::object any = nb::inst_alloc(type);
   tensor_offset = reinterpret_cast<std::byte*>(nb::inst_ptr<Tensor>(any)) - reinterpret_cast<std::byte*>(any.ptr());
-  // Of Tensor itself and of classes below it, such as tenon.nn.Parameter. The elements are shared with a tensor.
+  // __init__ of Tensor and of subclasses such as tenon.nn.Parameter: shares the elements of another tensor.
   type.def(
           "__init__",
           [](Tensor* self, nb::handle data) {
@@ -244,7 +244,7 @@ nb::object add_tensor(nb::module_& m) {
           },
           nb::arg("data"))
       .def_prop_ro("shape", [](const Tensor& t) { return tuple_of(t.dims()); })
-      .def("_size", [](const Tensor& t, int32_t axis) { return t.dim(axis); })  // of an axis that there is
+      .def("_size", [](const Tensor& t, int32_t axis) { return t.dim(axis); })  // `axis` is in range
       .def_prop_ro("ndim", &Tensor::rank)
       .def_prop_ro("dtype", [](const Tensor& t) { return dtype_object(t.dtype()); })
       .def_prop_ro("device", &Tensor::device)
@@ -283,7 +283,7 @@ nb::object add_tensor(nb::module_& m) {
           nb::arg("requires_grad") = true)
       .def("retain_grad", &Tensor::retain_grad)
       .def("detach", [](const Tensor& t) { return object_of(t.detach()); });
-  // NumPy's arrays and numbers leave `array + tensor` to the tensor.
+  // Makes NumPy's arrays and scalars leave `array + tensor` to the tensor.
   type.attr("__array_priority__") = 1000;
   add_dlpack(type);
   return type;

@@ -1,5 +1,5 @@
-// Text of C++ in Python. Files, plug-ins and folders may have bytes that are not UTF-8, which a str cannot hold: as
-// text they are escaped, as "\xff", and as a name, by which something is found again, they are an error.
+// C++ text in Python. The names of files, plug-ins and folders may hold bytes that are not UTF-8, which a str cannot
+// hold. In plain text such bytes are escaped, as "\xff". In a name that must find its object again, they are an error.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -12,7 +12,7 @@
 
 namespace tenon::python {
 
-// Null, with the error set, if memory ran out.
+// A new str. Null, with Python's error set, if memory ran out.
 inline PyObject* new_text(std::string_view text) noexcept {
   return PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace");
 }
@@ -23,7 +23,8 @@ inline nanobind::str text_of(std::string_view text) {
   return nanobind::steal<nanobind::str>(made);
 }
 
-// `name`, which is that of `what`: "load(): a tensor". Errors: invalid_argument (it is not UTF-8).
+// `name` as a str. `what` says whose name it is, for the error text: "load(): a tensor". Errors: invalid_argument if it
+// is not UTF-8.
 inline nanobind::str name_text(std::string_view what, std::string_view name) {
   PyObject* made = PyUnicode_FromStringAndSize(name.data(), static_cast<Py_ssize_t>(name.size()));
   if (made != nullptr) return nanobind::steal<nanobind::str>(made);
@@ -36,7 +37,7 @@ inline nanobind::str name_text(std::string_view what, std::string_view name) {
 
 }  // namespace tenon::python
 
-// In place of nanobind/stl/string.h, which refuses such text.
+// Replaces nanobind/stl/string.h, which refuses text that is not UTF-8.
 namespace nanobind::detail {
 
 template <>

@@ -1,7 +1,6 @@
-"""Guards: the state of Python that the recordings of a function depend on, and whether it is as it was.
+"""Guards: the Python state that a recording depends on, and the check that it has not changed.
 
-Values are compared by type and bits, other objects by identity, and lists, dicts, sets and arrays by what they hold.
-"""
+Values are compared by type and bits, other objects by identity, and lists, dicts, sets and arrays by their elements."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ class _Guard(NamedTuple):
 
 
 def _digest(owner: Any) -> Any:
-    """What an object holds whose elements are not compared one by one."""
+    """The value to compare for an object whose elements are not compared one by one."""
     if isinstance(owner, (set, frozenset)):
         return frozenset(map(leaf_of, owner))
     if isinstance(owner, (bytearray, memoryview)):
@@ -82,12 +81,12 @@ def _shown(value: Any) -> str:
 
 
 def _is_counted(owner: Any) -> bool:
-    """Whether `owner` is a dict of a module, whose changes are counted."""
+    """True if `owner` is the dict of a module, whose changes are counted."""
     return isinstance(owner, Table) or type(owner) is dict and isinstance(owner.get("_modules"), Table)
 
 
 class Guards:
-    """What was read, with the values that it had when it was read first."""
+    """The values that a recording has read, as they were at their first read."""
 
     def __init__(self) -> None:
         self._tables: dict[tuple[int, int], tuple[Any, dict[str, Any]]] = {}  # by the owner; items and attributes
@@ -96,20 +95,20 @@ class Guards:
         self._seen = -1  # the number of changes up to which the guards of modules hold
 
     def note(self, kind: int, owner: Any, name: str, value: Any) -> None:
-        """`owner` has `value` under `name`."""
+        """Records that `owner` has `value` under `name`."""
         names = self._tables.setdefault((kind, id(owner)), (owner, {}))[1]
         if name not in names:
             names[name] = value
             self._plans = None
 
     def note_whole(self, kind: int, owner: Any) -> None:
-        """`owner` holds what it holds."""
+        """Records everything that `owner` holds."""
         if id(owner) not in self._wholes:
             self._wholes[id(owner)] = _now(_Guard(kind, owner, (), ()))
             self._plans = None
 
     def change(self) -> str:
-        """What has changed since, as the end of a sentence; empty: nothing."""
+        """Says what has changed since, as the end of a sentence; empty if nothing has."""
         plans = self._plans or self._make_plans()
         number = changes.number
         if number != self._seen:

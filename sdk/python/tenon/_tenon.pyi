@@ -1,4 +1,4 @@
-"""The extension module, for type checkers: its public names are those of tenon."""
+"""Stubs of the extension module, for type checkers: its public names are those of tenon."""
 
 from typing import Any
 

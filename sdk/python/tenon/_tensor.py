@@ -27,7 +27,7 @@ def getter(function):
 
 @method
 def size(self, dim=None):
-    """The shape, or the length of one axis. A program that is recorded then depends on this axis alone."""
+    """The shape, or the length of axis `dim`. A recorded program then depends on that axis only."""
     if dim is None:
         return self.shape
     axis = _axis(self, dim)
@@ -38,7 +38,7 @@ def size(self, dim=None):
 
 @method
 def stride(self, dim=None):
-    """How far apart neighbours on each axis lie, in elements; or on one axis."""
+    """The distance in elements between neighbours along each axis, or along axis `dim`."""
     return self._strides() if dim is None else self._strides()[_axis(self, dim)]
 
 
@@ -62,7 +62,7 @@ def element_size(self):
 
 @method
 def is_floating_point(self):
-    """Whether the elements are floats."""
+    """True if the elements are floats."""
     return self.dtype.is_floating_point
 
 
@@ -89,7 +89,7 @@ def mT(self):
 
 @getter
 def H(self):
-    """As mT, since no dtype is complex."""
+    """Like mT, since no dtype is complex."""
     if self.ndim not in (0, 2):
         raise _tenon.InvalidArgument(f"tensor.H is only supported on matrices (2-D tensors). Got {self.ndim}-D tensor.")
     return _tenon.transpose(self, 0, 1) if self.ndim else self
@@ -97,7 +97,7 @@ def H(self):
 
 @getter
 def mH(self):
-    """As mT, since no dtype is complex."""
+    """Like mT, since no dtype is complex."""
     return self.mT
 
 
@@ -138,7 +138,7 @@ Tensor.data = property(_get_data, _set_data, doc="The elements, without gradient
 
 @getter
 def is_global(self):
-    """Whether its elements are spread over the processes of a launch."""
+    """True if the elements are spread over the processes of a launch."""
     return _tenon._global.is_global(self)
 
 
@@ -383,13 +383,13 @@ def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=F
 
 @method
 def contiguous(self, *, memory_format="contiguous_format"):
-    """The tensor with its elements in order of the axes; the tensor itself if it is so."""
+    """The tensor with its elements in row-major order; the tensor itself if it already is."""
     return _tenon.contiguous(self, memory_format=memory_format)
 
 
 @method
 def detach_(self):
-    """Forgets how the tensor was made; it must be no view."""
+    """Removes the tensor's gradient history. The tensor must not be a view."""
     self.requires_grad_(False)
     return self
 
@@ -451,12 +451,12 @@ def as_tensor(data, *, dtype=None, device=None):
 
 
 def is_tensor(object):
-    """Whether `object` is a Tensor."""
+    """True if `object` is a Tensor."""
     return isinstance(object, Tensor)
 
 
 def is_floating_point(input):
-    """Whether the elements of a tensor are floats."""
+    """True if the elements of a tensor are floats."""
     return input.dtype.is_floating_point
 
 
@@ -485,12 +485,12 @@ def _asked(values, *others):
 
 
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
-    """Whether all elements are close: |input - other| <= atol + rtol |other|."""
+    """True if all elements are close: |input - other| <= atol + rtol |other|."""
     return bool(_tenon.allclose(input, other, rtol, atol, equal_nan))
 
 
 def equal(input, other):
-    """Whether shapes and all elements are equal."""
+    """True if the shapes and all elements are equal."""
     return bool(_tenon.equal(input, other))
 
 

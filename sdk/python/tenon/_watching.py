@@ -33,7 +33,7 @@ _ITERATORS = tuple(map(type, map(iter, ([], (), {}, {}.values(), {}.items()))))
 
 @functools.lru_cache(None)
 def _is_constant(module: Any) -> bool:
-    """Whether names of a module with this name stay as they are: those of Tenon, NumPy and Python itself."""
+    """True if the names of this module never change: modules of Tenon, NumPy and Python itself."""
     top = module.partition(".")[0] if isinstance(module, str) else ""
     if top not in sys.stdlib_module_names or top == "builtins":
         return top in ("tenon", "numpy", "builtins")
@@ -43,7 +43,7 @@ def _is_constant(module: Any) -> bool:
 
 @functools.lru_cache(None)
 def _has_state(module: Any) -> bool:
-    """Whether functions of a module read state of the user: all but those that are constant; layers and optimisers."""
+    """True if functions of this module read state of the user: all but constant modules, and layers and optimisers."""
     return not _is_constant(module) or module.startswith(("tenon.nn", "tenon.optim"))
 
 
@@ -121,7 +121,7 @@ class Watch:
             self._before(frame, event, argument)
 
     def _returned(self, caller: types.FrameType, result: Any) -> None:
-        """`caller` gets `result`, of which it reads names that are loose."""
+        """`caller` receives `result` and reads loose names of it."""
         if not _has_state(caller.f_globals.get("__name__")):
             return
         loose = reads_of(caller.f_code).loose
@@ -130,7 +130,7 @@ class Watch:
             self._work()
 
     def _called(self, frame: types.FrameType) -> None:
-        """A function begins: what its code reads is what it finds there."""
+        """A function begins: guards what its code reads."""
         scope = frame.f_globals
         module = scope.get("__name__")
         if not _has_state(module) or (module, frame.f_code.co_name) == ("tenon.nn.module", "__getattr__"):  # _attribute knows where it looks

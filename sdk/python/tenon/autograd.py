@@ -88,18 +88,19 @@ def _bare_decorator(cls: Any) -> Any:
 
 @_bare_decorator
 class no_grad(_Mode):
-    """Ops are not remembered: results want no gradient, and leaves may be written."""
+    """A `with` block or decorator in which ops are not recorded: results require no gradient, and leaves may be
+    written."""
 
     _enabled = False
 
 
 @_bare_decorator
 class enable_grad(_Mode):
-    """Ops are remembered, also inside no_grad."""
+    """A `with` block or decorator in which ops are recorded, also inside no_grad."""
 
 
 class set_grad_enabled(_Mode):
-    """Ops are remembered or not from now on, or up to the end of the `with` block."""
+    """Turns the recording of ops on or off, from now on or until the end of the `with` block."""
 
     def __init__(self, mode: bool) -> None:
         self._enabled = bool(mode)
@@ -115,7 +116,7 @@ class set_grad_enabled(_Mode):
 
 
 class inference_mode(_Mode):
-    """As no_grad; and whoever asks for a gradient inside gets an error."""
+    """Like no_grad; requiring a gradient inside is an error."""
 
     def __init__(self, mode: bool = True) -> None:
         self._enabled, self._inference = not mode, bool(mode)
@@ -138,7 +139,7 @@ def _weights(gradients: Any) -> list[Any]:
 
 
 def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
-    """Adds to `.grad` of every leaf behind `tensors` its gradient; with `inputs`, to theirs alone."""
+    """Adds the gradient of `tensors` to `.grad` of every leaf they depend on, or only of those in `inputs`."""
     outputs = _listed(tensors)
     keep = create_graph if retain_graph is None else retain_graph
     if inputs is None:
@@ -162,8 +163,8 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
 
 
 def _tensor_backward(self: Tensor, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
-    """Adds to `.grad` of every leaf behind this tensor its gradient. A tensor of more elements than one needs `gradient`,
-    which weighs them."""
+    """Adds the gradient of this tensor to `.grad` of every leaf it depends on. A tensor of more than one element needs
+    `gradient`, which weighs its elements."""
     backward(self, gradient, retain_graph, create_graph, inputs)
 
 
@@ -173,13 +174,13 @@ Tensor.backward = _tensor_backward  # type: ignore[method-assign]
 # ---- hooks ----
 
 class RemovableHandle:
-    """What a hook is removed by."""
+    """Removes a hook."""
 
     def __init__(self, handle: Any) -> None:
         self._handle = handle
 
     def remove(self) -> None:
-        """The hook is called no more."""
+        """Removes the hook; it is not called again."""
         self._handle.remove()
 
     def __enter__(self) -> RemovableHandle:

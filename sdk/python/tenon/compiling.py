@@ -8,7 +8,7 @@ import weakref
 from tenon import _tenon
 from tenon._structures import flatten, rebuild
 
-# How many states of Python a call is recorded in, and how many kinds of arguments that are no tensors.
+# The most states of Python that a call is recorded in, and the most structures of arguments that are not tensors.
 _MOST_STATES, _MOST_STRUCTURES = 8, 256
 
 
@@ -23,7 +23,7 @@ _making = threading.RLock()
 
 
 def is_recording() -> bool:
-    """Whether this thread is inside a function that is recorded; then no tensor that is made is kept."""
+    """True if this thread is inside a function that is being recorded. Tensors made there must not be kept."""
     return _now.functions > 0
 
 
@@ -80,7 +80,7 @@ class _Program:
         return self._runs < 20 or not self.stats()["eager"]
 
     def _check_state(self):
-        """A gradient of a gradient records the function as it was when it was called."""
+        """Raises an error if the state has changed: a gradient of a gradient records the function as it was at the call."""
         changed = self.change()
         if changed:
             raise _tenon.InvalidArgument(f"backward: {self._name} is recorded again, for the gradient of its gradient, and {changed}. "
@@ -88,7 +88,7 @@ class _Program:
 
 
 class Compiled:
-    """A compiled function. It is called as the function is; stats() says how its calls were served."""
+    """A compiled function. Call it like the original function; stats() says how its calls were served."""
 
     def __init__(self, function, options):
         own = self.__dict__

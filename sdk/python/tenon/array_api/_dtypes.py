@@ -70,7 +70,7 @@ def _fill(info: Any, *values: Any) -> None:
 
 
 def dtype_of(value: Union[DType, Tensor]) -> DType:
-    """The dtype of a tensor; a dtype as it is."""
+    """The dtype of a tensor; a dtype is returned unchanged."""
     return value.dtype if isinstance(value, Tensor) else value
 
 
@@ -135,7 +135,8 @@ def result_type(*arrays_and_dtypes: Union[Tensor, Scalar, DType]) -> DType:
 
 
 def can_cast(from_: Union[DType, Tensor], to: DType, /) -> bool:
-    """Whether the standard's promotion can make `to` of the dtype: every number of one kind has its place there."""
+    """True if the standard's promotion can convert the dtype to `to`: a dtype of the same kind that holds all its
+    values."""
     source = dtype_of(from_)
     kinds = {kind_of(source), kind_of(to)}
     if len(kinds) > 1 and kinds != {"signed integer", "unsigned integer"}:

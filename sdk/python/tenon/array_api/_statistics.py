@@ -76,12 +76,12 @@ def std(x: Tensor, /, *, axis: Optional[Axes] = None, correction: Union[int, flo
 
 
 def all(x: Tensor, /, *, axis: Optional[Axes] = None, keepdims: bool = False) -> Tensor:
-    """Whether no element along the axes is 0."""
+    """True where no element along the axes is 0."""
     return _reduce(tenon.all, x, axis, keepdims)
 
 
 def any(x: Tensor, /, *, axis: Optional[Axes] = None, keepdims: bool = False) -> Tensor:
-    """Whether an element along the axes is not 0."""
+    """True where some element along the axes is not 0."""
     return _reduce(tenon.any, x, axis, keepdims)
 
 

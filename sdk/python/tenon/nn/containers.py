@@ -10,7 +10,7 @@ from tenon.nn.parameter import Parameter
 
 
 class _List(Module):
-    """Parts that are numbered from 0."""
+    """Children that are numbered from 0."""
 
     def _parts(self) -> dict[str, Any]:
         parts: dict[str, Any] = self._modules
@@ -60,25 +60,25 @@ class _List(Module):
         return made(values)
 
     def append(self, value: Any) -> Any:
-        """Adds one at the end."""
+        """Adds a child at the end."""
         setattr(self, str(len(self)), value)
         return self
 
     def extend(self, values: Iterable[Any]) -> Any:
-        """Adds several at the end."""
+        """Adds several children at the end."""
         for value in values:
             self.append(value)
         return self
 
     def insert(self, index: int, value: Any) -> None:
-        """Adds one before the one at `index`."""
+        """Inserts a child before position `index`."""
         values = list(self)
         values.insert(index, value)
         self._replace(values)
 
 
 class Sequential(_List):
-    """Modules that are called one after the other, each with what the one before gave."""
+    """Modules that run one after the other; each receives the result of the one before."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__()
@@ -116,7 +116,7 @@ class ParameterList(_List):
         return parts
 
     def append(self, value: Any) -> Any:
-        """Adds one at the end."""
+        """Adds a parameter at the end."""
         return super().append(value if isinstance(value, Parameter) else Parameter(value))
 
     def extra_repr(self) -> str:
@@ -124,7 +124,7 @@ class ParameterList(_List):
 
 
 class _Dict(Module):
-    """Parts by name."""
+    """Children by name."""
 
     def _parts(self) -> dict[str, Any]:
         parts: dict[str, Any] = self._modules
@@ -153,23 +153,23 @@ class _Dict(Module):
         return self._parts().keys()
 
     def values(self) -> Iterable[Any]:
-        """The parts."""
+        """The children."""
         return self._parts().values()
 
     def items(self) -> Iterable[tuple[str, Any]]:
-        """Names and parts."""
+        """Names and children."""
         return self._parts().items()
 
     def clear(self) -> None:
-        """Forgets all parts."""
+        """Removes all children."""
         self._parts().clear()
 
     def pop(self, key: str) -> Any:
-        """Forgets one part and gives it."""
+        """Removes the child `key` and returns it."""
         return self._parts().pop(key)
 
     def update(self, other: Any) -> None:
-        """Adds parts by name, from a dict or pairs."""
+        """Adds children by name, from a dict or pairs."""
         for key, value in other.items() if hasattr(other, "items") else other:
             self[key] = value
 

@@ -39,7 +39,7 @@ class _Convolution(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draws the parameters anew."""
+        """Draws new random parameters."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         fan = math.prod(self.weight.shape[1:])
         if self.bias is not None and fan != 0:
@@ -104,7 +104,7 @@ class _Transposed(_Convolution):
         self.output_padding = _tuple(output_padding, self._rank)
 
     def _extra(self, input: Tensor, output_size: Any) -> tuple[int, ...]:
-        """The output padding that gives output_size."""
+        """The output padding that produces output_size."""
         wanted = list(output_size)[-self._rank:]
         least = [(length - 1) * s - 2 * p + d * (k - 1) + 1 for length, s, p, d, k in
                  zip(input.shape[-self._rank:], self.stride, self.padding, self.dilation, self.kernel_size)]

@@ -65,7 +65,7 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
-    """input, held between two numbers."""
+    """Clamps input to the range from min_val to max_val."""
     return _into(input, tenon.hardtanh(input, min_val, max_val), inplace)
 
 
@@ -84,13 +84,13 @@ def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
 
 @with_out
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """input moved towards 0 by lambd."""
+    """Moves input towards 0 by lambd; elements nearer to 0 than lambd become 0."""
     return tenon.softshrink(input, lambd)
 
 
 @with_out
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """input where it is further from 0 than lambd, else 0."""
+    """input where its magnitude is above lambd, else 0."""
     return tenon.hardshrink(input, lambd)
 
 
@@ -238,7 +238,12 @@ def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Si
 
 
 def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Any = 0, dilation: Sizes = 1, groups: int = 1) -> Tensor:
-    """The cross-correlation of (N, C, H, W) with (out, C / groups, kh, kw)."""
+    """The 2-D cross-correlation of input (N, C, H, W) with weight (out, C / groups, kh, kw), plus bias (out,).
+    padding is a number, a pair, "valid" or "same". Returns (N, out, H', W').
+
+        weight = tenon.ones(4, 3, 3, 3)
+        tenon.nn.functional.conv2d(tenon.ones(1, 3, 8, 8), weight, padding=1).shape    # (1, 4, 8, 8)
+    """
     return _convolution(input, weight, bias, stride, padding, dilation, groups, 2)
 
 
@@ -256,19 +261,19 @@ def _transposed(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Size
 
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Sizes = 0, output_padding: Sizes = 0,
                      groups: int = 1, dilation: Sizes = 1) -> Tensor:
-    """What conv1d does to gradients: (N, C, L) with (C, out / groups, k)."""
+    """The transpose (gradient) of conv1d: input (N, C, L) with weight (C, out / groups, k)."""
     return _transposed(input, weight, bias, stride, padding, output_padding, groups, dilation, 1)
 
 
 def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Sizes = 0, output_padding: Sizes = 0,
                      groups: int = 1, dilation: Sizes = 1) -> Tensor:
-    """What conv2d does to gradients: (N, C, H, W) with (C, out / groups, kh, kw)."""
+    """The transpose (gradient) of conv2d: input (N, C, H, W) with weight (C, out / groups, kh, kw)."""
     return _transposed(input, weight, bias, stride, padding, output_padding, groups, dilation, 2)
 
 
 def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Sizes = 0, output_padding: Sizes = 0,
                      groups: int = 1, dilation: Sizes = 1) -> Tensor:
-    """What conv3d does to gradients."""
+    """The transpose (gradient) of conv3d: input (N, C, D, H, W) with weight (C, out / groups, kd, kh, kw)."""
     return _transposed(input, weight, bias, stride, padding, output_padding, groups, dilation, 3)
 
 
@@ -414,17 +419,17 @@ def _windows(input: Tensor, output_size: Any, rank: int, reduce: Callable[..., T
 
 
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
-    """The means of as many windows as are asked for."""
+    """Pools (N, C, L) into output_size windows of about equal length and takes the mean of each."""
     return _adaptive(input, _sizes_of_windows("adaptive_avg_pool1d", input, output_size, 1), 1, False)
 
 
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
-    """The means of as many windows as are asked for; None keeps an axis."""
+    """Pools the last two axes into output_size windows and takes the mean of each; None keeps an axis."""
     return _adaptive(input, _sizes_of_windows("adaptive_avg_pool2d", input, output_size, 2), 2, False)
 
 
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
-    """The means of as many windows as are asked for; None keeps an axis."""
+    """Pools the last three axes into output_size windows and takes the mean of each; None keeps an axis."""
     return _adaptive(input, _sizes_of_windows("adaptive_avg_pool3d", input, output_size, 3), 3, False)
 
 
@@ -449,17 +454,17 @@ def _adaptive_max(op: str, input: Tensor, output_size: Any, return_indices: bool
 
 
 def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """The greatest elements of as many windows as are asked for."""
+    """Pools (N, C, L) into output_size windows of about equal length and takes the maximum of each."""
     return _adaptive_max("adaptive_max_pool1d", input, output_size, return_indices, 1)
 
 
 def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """The greatest elements of as many windows as are asked for; None keeps an axis."""
+    """Pools the last two axes into output_size windows and takes the maximum of each; None keeps an axis."""
     return _adaptive_max("adaptive_max_pool2d", input, output_size, return_indices, 2)
 
 
 def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """The greatest elements of as many windows as are asked for; None keeps an axis."""
+    """Pools the last three axes into output_size windows and takes the maximum of each; None keeps an axis."""
     return _adaptive_max("adaptive_max_pool3d", input, output_size, return_indices, 3)
 
 
@@ -525,7 +530,7 @@ def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: Sizes, stride: Siz
 
 def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
                 recompute_scale_factor: bool | None = None, antialias: bool = False) -> Tensor:
-    """The input at another size: nearest, linear, bilinear, bicubic, trilinear, area."""
+    """Resizes input. mode: nearest, linear, bilinear, bicubic, trilinear or area."""
     if scale_factor is not None and not isinstance(scale_factor, (int, float)):
         factors, scale_factor = list(scale_factor), None
         size = [int(math.floor(length * factor)) for length, factor in zip(input.shape[2:], factors)]
@@ -554,7 +559,9 @@ def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None)
 
 def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None, bias: Tensor | None = None,
                training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
-    """Each channel with mean 0 and variance 1: those of the batch in training, which move the running ones, else these."""
+    """Normalises each channel to mean 0 and variance 1. In training it uses the statistics of the batch and updates the
+    running
+    ones; otherwise it uses the running ones."""
     if not training:
         if running_mean is None or running_var is None:
             raise ValueError("Expected running_mean and running_var to be defined when training=False")
@@ -579,7 +586,7 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
 
 def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
                   bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
-    """batch_norm of each element of the batch by itself."""
+    """batch_norm of each element of the batch separately."""
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     if running_mean is not None and running_var is not None:
@@ -661,12 +668,12 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
 # ---- losses ----
 
 def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
-    """(input - target)^2."""
+    """The squared error (input - target)^2, reduced by its mean or sum, or not."""
     return tenon.mse_loss(input, target, reduction=reduction)
 
 
 def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
-    """|input - target|."""
+    """The absolute error |input - target|, reduced by its mean or sum, or not."""
     return tenon.l1_loss(input, target, reduction=reduction)
 
 
@@ -691,7 +698,7 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, i
 
 
 def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean") -> Tensor:
-    """Of probabilities of one class."""
+    """The binary cross entropy of input, the probabilities of one class."""
     return tenon.binary_cross_entropy(input, target, weight, reduction=reduction)
 
 
@@ -708,12 +715,12 @@ def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: b
 
 
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean") -> Tensor:
-    """Of counts."""
+    """The negative log-likelihood of counts that follow a Poisson distribution."""
     return tenon.poisson_nll_loss(input, target, log_input, full, eps=eps, reduction=reduction)
 
 
 def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> Tensor:
-    """Of normally distributed numbers whose variance is predicted too."""
+    """The negative log-likelihood of normally distributed values with predicted variance."""
     return tenon.gaussian_nll_loss(input, target, var, full, eps, reduction)
 
 
@@ -728,7 +735,7 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, red
 
 
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean") -> Tensor:
-    """By how much the order of two inputs is not that of target."""
+    """max(0, margin - target (input1 - input2)): target 1 wants input1 above input2, target -1 below."""
     return tenon.margin_ranking_loss(input1, input2, target, margin, reduction=reduction)
 
 
@@ -739,7 +746,7 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
 
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False,
                         reduction: str = "mean") -> Tensor:
-    """By how much positive is not nearer than negative by margin."""
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin), where d is the p-norm of the difference."""
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
     return tenon.triplet_margin_loss(anchor, positive, negative, margin, float(p), eps, swap, reduction=reduction)
@@ -807,7 +814,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean
 
 def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Callable[..., Tensor] | None = None,
                                       margin: float = 1.0, swap: bool = False, reduction: str = "mean") -> Tensor:
-    """As triplet_margin_loss, with a distance of one's own."""
+    """Like triplet_margin_loss, with a distance function given by the caller."""
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
     if margin <= 0:

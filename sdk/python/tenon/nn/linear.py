@@ -13,7 +13,7 @@ from tenon.nn.parameter import Parameter
 
 
 class Identity(Module):
-    """Gives its argument; takes and forgets any settings."""
+    """Returns its argument; ignores all settings."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class Linear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draws the parameters anew."""
+        """Draws new random parameters."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             bound = 1 / math.sqrt(self.in_features) if self.in_features > 0 else 0
@@ -67,7 +67,7 @@ class Bilinear(Module):
 
 
 class Flatten(Module):
-    """Several axes as one."""
+    """Joins several axes into one."""
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """One axis as several."""
+    """Splits one axis into several."""
 
     def __init__(self, dim: int, unflattened_size: Any) -> None:
         super().__init__()

@@ -15,7 +15,7 @@ LoadResult = collections.namedtuple("LoadResult", "missing_keys unexpected_keys"
 
 
 class HookHandle:
-    """What a hook is removed by."""
+    """Removes a hook."""
 
     _numbers = itertools.count()
 
@@ -24,7 +24,7 @@ class HookHandle:
         hooks[self._number] = hook
 
     def remove(self) -> None:
-        """The hook is called no more."""
+        """Removes the hook; it is not called again."""
         self._hooks.pop(self._number, None)
 
     def __enter__(self) -> HookHandle:
@@ -54,7 +54,7 @@ class Module:
         changes.number += 1
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """The results of the module."""
+        """Computes the results of the module. Subclasses write it."""
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -233,23 +233,23 @@ class Module:
     # ---- modes and places ----
 
     def train(self, mode: bool = True) -> Any:
-        """Lets modules behave as in training; or, with False, as afterwards. Gives the module itself."""
+        """Sets training mode for this module and all inside it, or evaluation mode with False. Returns the module."""
         for module in self.modules():
             module.training = mode
         return self
 
     def eval(self) -> Any:
-        """Lets modules behave as after training: no dropout, and batch norms use what they have learned."""
+        """Sets evaluation mode: no dropout, and batch norms use their running statistics. Returns the module."""
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
-        """Asks all parameters for gradients, or no more."""
+        """Sets whether the parameters require gradients. Returns the module."""
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forgets the gradients of the parameters; or, with False, makes them 0."""
+        """Removes the gradients of the parameters; with set_to_none=False fills them with 0."""
         for parameter in self.parameters():
             if parameter.grad is not None:
                 if set_to_none:
@@ -258,7 +258,7 @@ class Module:
                     parameter.grad = tenon.zeros_like(parameter.grad)
 
     def apply(self, fn: Callable[[Module], Any]) -> Any:
-        """Calls fn with each module, parts first. Gives the module itself."""
+        """Applies fn to the children, then to the module itself. Returns the module."""
         for module in self.children():
             module.apply(fn)
         fn(self)

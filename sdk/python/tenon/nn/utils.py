@@ -1,4 +1,4 @@
-"""What training loops do with all parameters at once."""
+"""Functions that training loops apply to all parameters at once."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def clip_grad_norm_(parameters: Any, max_norm: float, norm_type: float = 2.0, er
 
 
 def clip_grad_value_(parameters: Any, clip_value: float) -> None:
-    """Holds each element of each gradient between -clip_value and clip_value."""
+    """Limits each element of each gradient to the range from -clip_value to clip_value."""
     with tenon.no_grad():
         for each in _gradients(parameters):
             each.clamp_(-float(clip_value), float(clip_value))

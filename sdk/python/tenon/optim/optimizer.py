@@ -79,7 +79,7 @@ class Optimizer:
             self.add_param_group(group)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Adds parameters with settings of their own: {"params": ..., "lr": 0.1}."""
+        """Adds a group of parameters with its own settings: {"params": ..., "lr": 0.1}."""
         given = param_group["params"]
         group = {**copy.copy(self.defaults), **param_group, "params": [given] if isinstance(given, Tensor) else list(given)}
         known = {each for other in self.param_groups for each in other["params"]}
@@ -125,7 +125,7 @@ class Optimizer:
         return known
 
     def prepare(self) -> None:
-        """Makes the state of all parameters now, not at the first step. A step is compiled after it."""
+        """Creates the state of all parameters now, not at the first step. Call it before a step is compiled."""
         with tenon.no_grad():
             for group in self.param_groups:
                 for parameter in group["params"]:
@@ -146,7 +146,7 @@ class Optimizer:
         return result
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forgets the gradients of all parameters; or, with False, makes them 0."""
+        """Removes the gradients of all parameters; with set_to_none=False fills them with 0."""
         for group in self.param_groups:
             for parameter in group["params"]:
                 if parameter.grad is not None:
@@ -157,13 +157,13 @@ class Optimizer:
         return {parameter: i for i, parameter in enumerate(parameters)}
 
     def state_dict(self) -> dict[str, Any]:
-        """The settings and the state, with numbers for parameters."""
+        """The settings and the state; parameters are given by number."""
         numbers = self._numbers()
         return {"state": {numbers[parameter]: dict(state) for parameter, state in self.state.items()},
                 "param_groups": [{**group, "params": [numbers[each] for each in group["params"]]} for group in self.param_groups]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over what state_dict gave; tensors are copied, with the dtype of their parameter."""
+        """Restores what state_dict returned. Tensors are copied and take the dtype of their parameter."""
         given = state_dict["param_groups"]
         if [len(group["params"]) for group in given] != [len(group["params"]) for group in self.param_groups]:
             raise ValueError("loaded state dict has a different number of parameter groups, or a group of another size")
