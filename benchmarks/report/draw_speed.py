@@ -35,7 +35,7 @@ def label(x, y, text, more=""):
 def draw(facts, rows):
     bottom = TOP + ROW * len(rows)
     one = LEFT + WIDTH / MOST
-    lines = [f'<svg xmlns="http://www.w3.org/2000/svg" width="760" height="{bottom + 62}" '
+    lines = [f'<svg xmlns="http://www.w3.org/2000/svg" width="820" height="{bottom + 62}" '
              'font-family="sans-serif" font-size="13" fill="#222">',
              '<rect width="100%" height="100%" fill="#fff"/>',
              label(12, 22, "Time of Tenon as a share of the faster peer's time (shorter is better)", ' font-size="15"'),

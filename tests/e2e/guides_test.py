@@ -69,8 +69,8 @@ def check_span(tree, page, span):
 
 def check_page(tree, page, text):
     prose = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
-    for span in re.findall(r"`([^`\n]+)`", prose):
-        yield from (f"{page}: {problem}" for problem in check_span(tree, page, span))
+    for span in re.findall(r"`([^`]+)`", prose):
+        yield from (f"{page}: {problem}" for problem in check_span(tree, page, " ".join(span.split())))
     for block in re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
         yield from (f"{page}: {problem}" for problem in check_commands(tree, block))
     lines = text.splitlines()
