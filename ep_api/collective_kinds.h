@@ -11,7 +11,7 @@
 #define EP_KIND_FUNCTION_ static inline
 #endif
 
-// Static text, "unknown" for an id that the table of this build does not have.
+// Returns static text; "unknown" for an id that the table of this build lacks.
 EP_KIND_FUNCTION_ const char* ep_collective_name(int32_t kind) {
   switch (kind) {
 #define EP_COLLECTIVE(name, id, reduces, per_rank) \
@@ -23,7 +23,7 @@ EP_KIND_FUNCTION_ const char* ep_collective_name(int32_t kind) {
   }
 }
 
-// 1 if the table has `kind`.
+// Returns 1 if the table has `kind`.
 EP_KIND_FUNCTION_ int ep_collective_is_known(int32_t kind) {
   switch (kind) {
 #define EP_COLLECTIVE(name, id, reduces, per_rank) case id:
@@ -34,7 +34,7 @@ EP_KIND_FUNCTION_ int ep_collective_is_known(int32_t kind) {
   }
 }
 
-// 1 if elements of different ranks are combined.
+// Returns 1 if the kind combines elements of different ranks.
 EP_KIND_FUNCTION_ int ep_collective_reduces(int32_t kind) {
   switch (kind) {
 #define EP_COLLECTIVE(name, id, reduces, per_rank) \
@@ -46,7 +46,7 @@ EP_KIND_FUNCTION_ int ep_collective_reduces(int32_t kind) {
   }
 }
 
-// 1 if the descriptor has counts per rank, and no `count`.
+// Returns 1 if the descriptor has one count per rank instead of `count`.
 EP_KIND_FUNCTION_ int ep_collective_is_per_rank(int32_t kind) {
   switch (kind) {
 #define EP_COLLECTIVE(name, id, reduces, per_rank) \

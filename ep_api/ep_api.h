@@ -6,34 +6,34 @@
 //
 //   plug-in -> device -> { memory, stream, event, semaphore, primitive, graph, command list, module -> kernel }
 //
-// Who fills what: `ep_host` and `*_desc` are filled by the host and read by the plug-in; `ep_*_ops` and `*_info` are
-// filled by the plug-in and read by the host. Handles (ep_memory, ep_stream, ...) are opaque to the host.
+// The host fills `ep_host` and `*_desc`, and the plug-in reads them. The plug-in fills `ep_*_ops` and `*_info`, and the
+// host reads them. Handles (ep_memory, ep_stream, ...) are opaque to the host.
 //
 // Rules that hold for every function unless its comment says otherwise:
-//   * Errors. It returns an ep_status. On anything but EP_STATUS_OK out-parameters are untouched, nothing was
-//     submitted, and `*error`, if `error` is not NULL, was set to what host->error_make returned. destroy/free/close
-//     return nothing and accept NULL. No exception, abort, exit, signal handler or print crosses this border.
-//   * Ownership. Who allocates frees. Strings are {data, size} UTF-8, not terminated; those passed in are borrowed for
-//     the call; those handed out live as long as the object that gave them. The provider keeps nothing of the host's
-//     alive: the host keeps memory, primitives, events and host pointers until it has seen an event recorded after
-//     their last use.
+//   * Errors. It returns an ep_status. On any status but EP_STATUS_OK out-parameters are untouched, nothing was
+//     submitted, and `*error` (if `error` is not NULL) holds what host->error_make returned. destroy/free/close return
+//     nothing and accept NULL. No exception, abort, exit, signal handler or print crosses this border.
+//   * Ownership. The side that allocates also frees. Strings are {data, size} UTF-8, not terminated. An argument is
+//     borrowed for the call; a returned string lives as long as the object that returned it. The provider keeps nothing
+//     of the host's alive: the host keeps memory, primitives, events and host pointers until it has seen an event
+//     recorded after their last use.
 //   * Threads. Thread-safe: device_count, device_info, memory_allocate, memory_free, memory_map, memory_import_host,
 //     memory_import, stream_import, semaphore_import, semaphore_destroy, peer_open, primitive_support,
 //     primitive_create, primitive_workspace, graph_capability, graph_compile, layout_info, layout_allocate,
-//     dialect_info, module_create, kernel_get, event_query, event_host_wait, event_elapsed, stream_synchronize, and
-//     launches, copies and records on distinct streams, launches of one primitive, graph or kernel and waits and
-//     signals of one semaphore too. Otherwise: one handle, one thread at a time; so nothing overlaps event_record or
-//     event_destroy of the same event. There is no current device and no thread-local stream.
+//     dialect_info, module_create, kernel_get, event_query, event_host_wait, event_elapsed, stream_synchronize. Also
+//     thread-safe: launches, copies and records on distinct streams, even launches of one primitive, graph or kernel,
+//     and waits and signals of one semaphore. Otherwise one thread at a time uses a handle; so nothing overlaps
+//     event_record or event_destroy of the same event. There is no current device and no thread-local stream.
 //   * Asynchrony. Functions that take a stream enqueue and return, except on a device with
 //     EP_DEVICE_FLAG_SYNCHRONOUS, which completes every call before it returns.
-//   * A struct that begins with struct_size and struct_type may grow at its end. The filler writes at most struct_size
-//     bytes; what the other side did not fill is zero, and zero means the old behaviour. Value structs (ep_string,
-//     ep_buffer, ep_shape, ep_scalar, ep_fault, ep_operand_desc, ep_epilogue, ep_memory_pool_info, the attribute
-//     structs, ep_primitive_desc, ep_graph_value, ep_graph_node, ...) have no header and never grow.
+//   * A struct that begins with struct_size and struct_type may grow at its end. The side that fills it writes at most
+//     struct_size bytes. Members that it does not know stay zero, and zero means the old behaviour. Value structs
+//     (ep_string, ep_buffer, ep_shape, ep_scalar, ep_fault, ep_operand_desc, ep_epilogue, ep_memory_pool_info, the
+//     attribute structs, ep_primitive_desc, ep_graph_value, ep_graph_node, ...) have no header and never grow.
 //   * Anything unknown (a kind, a dtype, a role, a flag bit, an extension) is EP_STATUS_UNSUPPORTED with a reason,
 //     never a guess.
 //
-// While the version is 0.x, host and plug-in must have the same minor. The numbered rules stand in README.md.
+// While the version is 0.x, host and plug-in must have the same minor. README.md has the numbered rules.
 #ifndef TENON_EP_API_EP_API_H_
 #define TENON_EP_API_EP_API_H_
 
@@ -45,7 +45,7 @@ extern "C" {
 #endif
 
 // The version this file describes, and the one to build for. A program that defines EP_ABI_TARGET_MINOR sees the
-// contract as it was at that minor: what minor N appended stands inside `#if EP_ABI_TARGET_MINOR >= N`, here and in the
+// contract as it was at that minor: additions of minor N are inside `#if EP_ABI_TARGET_MINOR >= N`, here and in the
 // tables.
 #define EP_ABI_MAJOR 0
 #define EP_ABI_LATEST_MINOR 2
@@ -54,7 +54,8 @@ extern "C" {
 #endif
 #define EP_ABI_MINOR EP_ABI_TARGET_MINOR
 
-// Minors from here on are no releases: they are frozen to prove, before 1.0, that minors work together (abi/README.md).
+// Minors from here on are not releases. They are frozen so that tests can prove, before 1.0, that minors work together
+// (abi/README.md).
 #define EP_ABI_TRIAL_MINOR 0x7000
 
 // True if a host and a plug-in of one major with these minors work together. They then speak the smaller minor.
@@ -68,20 +69,20 @@ extern "C" {
 
 typedef int32_t ep_status;
 #define EP_STATUS_OK 0
-#define EP_STATUS_UNSUPPORTED 1           // ask another: the host takes the next rung of its ladder
+#define EP_STATUS_UNSUPPORTED 1           // the device cannot do it: the host takes the next rung of its ladder
 #define EP_STATUS_FAULT 2                 // a kernel met bad data (an index out of range): see ep_fault
 #define EP_STATUS_INVALID_ARGUMENT 3      // the caller broke a rule: fix the call
 #define EP_STATUS_NOT_FOUND 4             // no such thing (a device index, a configuration key, no further fault)
 #define EP_STATUS_OUT_OF_HOST_MEMORY 5    // free host memory and retry
 #define EP_STATUS_OUT_OF_DEVICE_MEMORY 6  // free device memory and retry
 #define EP_STATUS_DEVICE_LOST 7           // sticky: destroy everything of the device and open it again
-#define EP_STATUS_TIMEOUT 8               // the time given has passed; the thing waited for has not happened yet
+#define EP_STATUS_TIMEOUT 8               // the time has passed before the awaited work was done
 #define EP_STATUS_CANCELLED 9             // stopped on request (cancel_requested, or the peer of a copy is lost)
 #define EP_STATUS_BUSY 10                 // not now: retry later
 #define EP_STATUS_VERSION 11              // host and plug-in do not speak the same version
 #define EP_STATUS_INTERNAL 12             // a defect of the provider or its vendor's library: report it
 
-// Stands in a descriptor for a dim or stride that each launch gives. It is valid nowhere else.
+// In a descriptor: a dim or stride that each launch gives. Not valid anywhere else.
 #define EP_ANY ((int64_t)-1)
 
 #define EP_MAX_RANK 8
@@ -119,7 +120,7 @@ typedef int32_t ep_status;
 // Opaque handles and value structs.
 // ---------------------------------------------------------------------------------------------------------------------
 
-typedef struct ep_error ep_error;  // the host's: host->error_make makes it, the caller of the failed function owns it
+typedef struct ep_error ep_error;  // made by host->error_make, owned by the caller of the failed function
 typedef struct ep_host ep_host;
 typedef struct ep_plugin ep_plugin;
 typedef struct ep_device ep_device;
@@ -127,7 +128,7 @@ typedef struct ep_memory ep_memory;
 typedef struct ep_stream ep_stream;
 typedef struct ep_event ep_event;
 typedef struct ep_primitive ep_primitive;
-typedef struct ep_semaphore ep_semaphore;  // another API's (Interop)
+typedef struct ep_semaphore ep_semaphore;  // belongs to another API (Interop)
 
 typedef struct ep_string {
   const char* data;
@@ -175,10 +176,10 @@ typedef struct ep_fault {
   int32_t code;     // EP_FAULT_*
   int32_t operand;  // index of the operand that held the bad value: the indices, or the divisor of a division
   int64_t value;    // the bad value
-  int64_t limit;    // the limit that the value broke (the length of the axis); 0: there is none
-  uint64_t flags;   // EP_FAULT_FLAG_* in the lower half; of a graph or a command list, EP_FAULT_NODE in the upper
+  int64_t limit;    // the limit that the value exceeded (the length of the axis); 0: no limit
+  uint64_t flags;   // lower half: EP_FAULT_FLAG_*; upper half: EP_FAULT_NODE, for a graph or a command list
 } ep_fault;
-// The fault buffer was full: faults after this one were not kept. This one is whole and names its own launch and
+// The fault buffer was full, and faults after this one were lost. This one is complete and names its own launch and
 // operand.
 #define EP_FAULT_FLAG_OVERFLOW UINT64_C(1)
 
@@ -209,24 +210,25 @@ struct ep_host {
   const void* next;
   uint32_t abi_major;
   uint32_t abi_minor;
-  void* context;  // the host's own
+  void* context;  // for the host's use
 
-  // Makes an error that carries `status`, one full sentence, and what to do about it (`remedy` may be empty).
-  // Never fails: out of memory gives a static error. The result goes into an `error` out-parameter and nowhere else.
+  // Makes an error from `status`, a full sentence and a remedy (which may be empty). Never fails: when out of memory,
+  // it returns a static error. The caller stores the result in an `error` out-parameter and nowhere else.
   ep_error* (*error_make)(const ep_host* host, ep_status status, ep_string sentence, ep_string remedy);
 
-  // True if a message of `level` on `topic` ("load", "dispatch", "memory", ...) would be kept; then `log` it.
+  // Returns 1 if the host would keep a message of `level` on `topic` ("load", "dispatch", "memory", ...). Call `log`
+  // only then.
   int32_t (*log_enabled)(const ep_host* host, int32_t level, ep_string topic);
   void (*log)(const ep_host* host, int32_t level, ep_string topic, ep_string message);
 
-  // Host memory for the provider's own objects, counted by the host so that a leak has a name. `alignment` is a power
-  // of two. NULL when out of memory. `release` takes what `allocate` gave, with the same size, or NULL.
+  // Host memory for the provider's own objects. The host counts it, to report leaks. `alignment` is a power of two.
+  // Returns NULL when out of memory. `release` takes a pointer from `allocate`, with the same size, or NULL.
   void* (*allocate)(const ep_host* host, uint64_t size, uint64_t alignment);
   void (*release)(const ep_host* host, void* pointer, uint64_t size);
 
   // The setting `key` of this provider (in the config file: `[provider.<name>] key = "value"`), as text that lives
-  // until shutdown. EP_STATUS_NOT_FOUND: not set. This is the only configuration a provider reads: never its
-  // environment.
+  // until shutdown. EP_STATUS_NOT_FOUND: not set. A provider reads no other configuration, in particular no environment
+  // variables.
   ep_status (*config_get)(const ep_host* host, ep_string key, ep_string* out_value);
 
   // The number of threads the program may use: affinity, cgroup quota and TENON_THREADS taken into account.
@@ -238,28 +240,26 @@ struct ep_host {
   // The provider's own device memory (a vendor library's workspace, code) grew by `delta` bytes on `device`.
   void (*device_memory_report)(const ep_host* host, ep_device* device, int64_t delta);
 
-  // Blobs that the host keeps on the user's disk for later runs: what took long to make (pipelines, cubins, plans).
-  // They are the provider's own, under a key (1 to 4096 bytes) that names all that a blob depends on: the device's
-  // fingerprint, versions, what it was made from. The host may forget a blob at any time, and it hands out the bytes
-  // that were put in or none.
+  // Blobs: bytes that took long to make (pipelines, cubins, plans), which the host keeps on the user's disk for later
+  // runs. Each provider has its own blobs. The key (1 to 4096 bytes) names everything that a blob depends on: the
+  // device's fingerprint, versions, its sources. The host may forget a blob at any time. It returns exactly the bytes
+  // that were put in, or NOT_FOUND.
   //
   // Calls `take(context, data, size)` with the blob of `key`, once, before it returns. Errors: NOT_FOUND.
   ep_status (*blob_get)(const ep_host* host, ep_string key,
                         void (*take)(void* context, const void* data, uint64_t size), void* context);
-  // Keeps a copy of `size` > 0 bytes under `key`, in place of what was there. The host may decline: nothing is told.
+  // Keeps a copy of `size` > 0 bytes under `key`, replacing an earlier blob. The host may silently decline.
   void (*blob_put)(const ep_host* host, ep_string key, const void* data, uint64_t size);
 
-  // 1 if the host wants the call that it made on the calling thread to stop, else 0. A provider asks it on the thread
-  // that the host called, wherever it can stop, inside
-  //   * primitive_create, graph_compile and module_create: between the steps of a compilation, or every few
-  //   milliseconds
-  //     while threads of its own compile;
-  //   * primitive_launch, primitive_pack, graph_launch, kernel_launch, copy, upload and download of a synchronous
-  //   device
-  //     (optional): about every 20 milliseconds, and never in shorter calls.
-  // After a 1 it gives up and answers CANCELLED, or finishes if that takes no longer; every later answer within that
-  // call is 1 too. What was made so far is undone or kept for later, and what a launch should have written is
-  // undefined: the next call with the same arguments works. No other function of a provider stops for it.
+  // Returns 1 if the host wants the call in progress on this thread to stop, else 0. A provider asks on the thread that
+  // the host called, wherever it can stop, inside
+  //   - primitive_create, graph_compile and module_create, between the steps of a compilation, or every few
+  //     milliseconds while its own threads compile;
+  //   - primitive_launch, primitive_pack, graph_launch, kernel_launch, copy, upload and download of a synchronous
+  //     device (optional), about every 20 milliseconds, and never in shorter calls.
+  // After a 1 the provider stops and answers CANCELLED, or finishes if that takes no longer; every later answer within
+  // this call is 1 too. It undoes partial results or keeps them for later; a launch leaves its outputs undefined. The
+  // next call with the same arguments must work. No other function stops for it.
   int32_t (*cancel_requested)(const ep_host* host);
 };
 
@@ -270,8 +270,8 @@ struct ep_host {
 #define EP_DEVICE_CLASS_CPU 1
 #define EP_DEVICE_CLASS_DISCRETE 2
 #define EP_DEVICE_CLASS_INTEGRATED 3
-#define EP_DEVICE_CLASS_SOFTWARE 4     // a GPU interface emulated on the CPU: shown, never picked by default
-#define EP_DEVICE_CLASS_ACCELERATOR 5  // made for some programs (an NPU, a DSP): shown, never picked by default
+#define EP_DEVICE_CLASS_SOFTWARE 4     // a GPU interface emulated on the CPU: listed, never chosen by default
+#define EP_DEVICE_CLASS_ACCELERATOR 5  // made for some programs (an NPU, a DSP): listed, never chosen by default
 
 // Every call completes before it returns. The device has one stateless stream (stream_create may return the same handle
 // each time) that accepts concurrent launches from any thread, and needs no events: the five event slots may be NULL.
@@ -280,22 +280,22 @@ struct ep_host {
 
 #define EP_POOL_FLAG_DEVICE_LOCAL UINT64_C(1)
 #define EP_POOL_FLAG_HOST_VISIBLE UINT64_C(2)  // memory_map works
-#define EP_POOL_FLAG_COHERENT UINT64_C(4)      // needs no memory_flush and memory_invalidate
+#define EP_POOL_FLAG_COHERENT UINT64_C(4)      // does not need memory_flush and memory_invalidate
 #define EP_POOL_FLAG_HOST_CACHED UINT64_C(8)   // reading it from the host is fast
 #define EP_POOL_FLAG_STAGING UINT64_C(16)      // for transfers; operands of primitives lie elsewhere
 // A block holds one tensor and its views: the host allocates a block for each tensor. A launch or copy that writes a
-// block has no other operand in that block, but for the exact alias that primitives.def names. It is for devices that
-// follow hazards per resource, or that cannot bind a buffer for reading and for writing at once.
+// block has no other operand in that block, except the exact alias that primitives.def names. This flag is for devices
+// that track hazards per resource, or that cannot bind a buffer for reading and for writing at once.
 #define EP_POOL_FLAG_EXCLUSIVE UINT64_C(32)
-// Holds opaque values alone, each in a block that layout_allocate made for it (an image). Pool 0 is no such pool. The
-// host allocates, maps and copies nothing else here; copy_granularity and minimum_alignment mean nothing.
+// Holds only opaque values, each in a block that layout_allocate made for it (an image). Pool 0 never has this flag.
+// The host allocates, maps and copies nothing else here; copy_granularity and minimum_alignment mean nothing.
 #define EP_POOL_FLAG_IMAGE UINT64_C(64)
 
 // Accuracy. There are three tiers of bounds; accuracy.def has the numbers and their sources.
 //
 //   full     what scalar_ops.def computes, with the function bounds of our own providers
-//   relaxed  what OpenCL's full profile and Vulkan demand of a device, whichever is less
-//   fast     narrower formats inside: functions of 11 significant bits, products of 8
+//   relaxed  the weaker of the demands of OpenCL's full profile and of Vulkan
+//   fast     narrower formats inside: functions with 11 significant bits, products with 8
 //
 // A device states for each floating element type the highest tier that all its primitives keep, and whether it flushes
 // denormals (ep_device_info). A primitive is held to the lowest tier of its floating operands. Where the device may
@@ -307,26 +307,26 @@ struct ep_host {
 typedef struct ep_memory_pool_info {
   uint64_t flags;                // EP_POOL_FLAG_*
   uint64_t size;                 // bytes in all; 0 unknown
-  uint64_t minimum_alignment;    // of a block's start and, where not coherent, the flush atom; a power of two
-  uint64_t preferred_block;      // bytes per memory_allocate that suit the device; 0 no preference
+  uint64_t minimum_alignment;    // alignment of a block's start and, if not COHERENT, of flushed ranges; a power of two
+  uint64_t preferred_block;      // preferred bytes per memory_allocate; 0 no preference
   uint64_t largest_allocation;   // bytes; 0 unlimited
   uint64_t maximum_allocations;  // how many blocks may exist; 0 unlimited
   uint64_t copy_granularity;     // offsets and sizes of copy, upload and download are multiples of it: a power of two,
-                                 // at most 64 and minimum_alignment; 0 or 1: bytes
+                                 // at most 64 and at most minimum_alignment; 0 or 1: any byte
 } ep_memory_pool_info;
 
 typedef struct ep_device_info {
   uint32_t struct_size;
   uint32_t struct_type;  // EP_STRUCT_DEVICE_INFO
   const void* next;
-  ep_string name;             // what people call it: "AMD EPYC 9B14", "NVIDIA H200"
-  ep_string fingerprint;      // changes when compiled code for the device would: model, driver, library versions
+  ep_string name;             // for people: "AMD EPYC 9B14", "NVIDIA H200"
+  ep_string fingerprint;      // changes whenever compiled code becomes invalid: model, driver, library versions
   ep_string unusable_reason;  // empty: usable. Else one sentence; device_open would fail
   ep_string remedy;           // what to do about it, may be empty
   int32_t device_class;       // EP_DEVICE_CLASS_*
   uint32_t pool_count;
   uint64_t flags;    // EP_DEVICE_FLAG_*
-  uint64_t dtypes;   // bit 1 << dtype for each element type the memory and copies can hold
+  uint64_t dtypes;   // bit 1 << dtype for each element type that memory and copies support
   uint8_t uuid[16];  // all zero: none. Equal UUIDs are one physical device
   int64_t pci[4];    // domain, bus, device, function; all -1: none
   uint32_t threads;  // hardware threads it computes with; 0 unknown
@@ -338,13 +338,13 @@ typedef struct ep_device_info {
   uint64_t stream_handles;     // stream_import
   uint64_t semaphore_handles;  // semaphore_import
   uint64_t device_handles;     // device_adopt
-  int32_t native_memory;       // EP_HANDLE_*: what memory_native_handle gives; 0: not told
+  int32_t native_memory;       // EP_HANDLE_*: the type that memory_native_handle gives; 0: unknown
   int32_t native_reserved;
-  // How exact the device computes: bit 1 << dtype for each floating element type that keeps the bounds of a lower tier
-  // alone. None: tier full. No bit stands in both.
+  // Accuracy of the device: bit 1 << dtype for each floating element type that keeps only the bounds of a lower tier.
+  // No bit: tier full. A dtype has a bit in at most one of the two masks.
   uint64_t relaxed_dtypes;
   uint64_t fast_dtypes;
-  // Bit 1 << dtype for each floating element type whose denormals may count as 0, as argument or as result. None:
+  // Bit 1 << dtype for each floating element type whose denormals may count as 0, as argument or as result. No bit:
   // denormals are kept.
   uint64_t flushed_dtypes;
 } ep_device_info;
@@ -368,30 +368,30 @@ typedef struct ep_device_info {
 #define EP_ROLE_INDICES 12
 #define EP_ROLE_DST_INDICES 13
 #define EP_ROLE_GRADIENT 14    // an input: the gradient of the result of the forward kind
-#define EP_ROLE_DST_COUNT 15   // an output: how many results there are, where that depends on the values
+#define EP_ROLE_DST_COUNT 15   // an output: the number of results, where it depends on the values
 #define EP_ROLE_EPILOGUE_0 16  // + i, the tensor operand of epilogue i
-#define EP_ROLE_SRC_SCALE 20   // these six: "Quantisation" below
+#define EP_ROLE_SRC_SCALE 20   // this and the next five: see "Quantisation"
 #define EP_ROLE_SRC_ZERO_POINT 21
-#define EP_ROLE_WEIGHT_SCALE 22  // of WEIGHT, and of the SRC_B of a matmul
+#define EP_ROLE_WEIGHT_SCALE 22  // of WEIGHT, or of a matmul's SRC_B
 #define EP_ROLE_WEIGHT_ZERO_POINT 23
-#define EP_ROLE_DST_SCALE 24  // an input, as the next one
+#define EP_ROLE_DST_SCALE 24  // this and the next are inputs
 #define EP_ROLE_DST_ZERO_POINT 25
-#define EP_ROLE_SCALE_GRADIENT 26  // an output, as the next one: the gradients of SCALE and SHIFT
+#define EP_ROLE_SCALE_GRADIENT 26  // this and the next are outputs: the gradients of SCALE and SHIFT
 #define EP_ROLE_SHIFT_GRADIENT 27
-#define EP_ROLE_DST_INVERSE 28  // an output, as the next one: of `unique`
+#define EP_ROLE_DST_INVERSE 28  // this and the next are outputs of `unique`
 #define EP_ROLE_DST_COUNTS 29
 #define EP_ROLE_LENGTHS 30
 #define EP_ROLE_LOG_SUM 31           // an output: the logarithm of the sum of exponentials
 #define EP_ROLE_SRC_0 32             // + i, of concat
 #define EP_ROLE_DST_0 64             // + i, of split
-#define EP_ROLE_RECURRENT_WEIGHT 80  // these seven: of `recurrent`
+#define EP_ROLE_RECURRENT_WEIGHT 80  // this and the next six belong to `recurrent`
 #define EP_ROLE_RECURRENT_BIAS 81
 #define EP_ROLE_PEEPHOLE 82
 #define EP_ROLE_HIDDEN 83
 #define EP_ROLE_CELL 84
 #define EP_ROLE_DST_HIDDEN 85
 #define EP_ROLE_DST_CELL 86
-#define EP_ROLE_DST_R 100  // these five: of `linear_algebra`
+#define EP_ROLE_DST_R 100  // this and the next four belong to `linear_algebra`
 #define EP_ROLE_DST_VECTORS 101
 #define EP_ROLE_DST_VECTORS_H 102
 #define EP_ROLE_DST_PIVOTS 103
@@ -421,34 +421,34 @@ typedef struct ep_operand_desc {
 
 // Quantisation. A quantised operand holds numbers q that stand for real numbers: real(q) = (q - zero point) * scale.
 // DST, SRC and WEIGHT (of a matmul: SRC_B) of `quantise`, `dequantise`, `matmul`, `convolution` may be quantised, and
-// all operands of `binary`. One is quantised if the descriptor has its scale, its zero point or both, as operands
-// with the roles above. Without a scale the scale is 1, without a zero point the zero point is 0.
+// all operands of `binary`. An operand is quantised if the descriptor has its scale, its zero point or both, as
+// operands with the roles above. Without a scale the scale is 1, without a zero point the zero point is 0.
 //   * Types. A quantised operand is an i2, u2, i4, u4, i8, u8, i16, u16, i32, or one of the f8, f6 and f4 types that
-//     have a sign. Its scale is an f32, f16 or bf16, in whose place the same number in f32 is used. Its zero point has
-//     its dtype, and is there only with integers.
+//     have a sign. Its scale is an f32, f16 or bf16, and is converted to f32 first. Its zero point has the operand's
+//     dtype, and exists only for integers.
 //   * Dims. Scale and zero point have the rank of their operand, and the attributes say along which axes they differ
 //     (ep_quantisation). Along such an axis they have the operand's dim, or one element for each block of elements;
 //     along the others 1.
 //   * Reading a number: q - zero point is exact; its product with the scale is rounded to f32. NaN and infinities of
 //     the f8 types stay what they are.
 //   * Writing a number x to integers: round(x / scale) + zero point, saturated to the dtype. The quotient is rounded to
-//     f32, round() goes to the nearest integer and of two to the even one, the sum is exact. NaN gives the zero point.
-//     A scale that is 0, negative or not finite follows from the same arithmetic.
-//   * Writing a number x to an f8, f6 or f4 type: x / scale in f32, then the nearest number of the dtype, of two the
-//     even one; beyond the greatest finite number, infinities included, it is that number with the sign of x. NaN stays
-//     NaN, where the type has one.
+//     f32, round() gives the nearest integer (ties to even), the sum is exact. NaN gives the zero point. A scale that
+//     is 0, negative or not finite follows from the same arithmetic.
+//   * Writing a number x to an f8, f6 or f4 type: x / scale in f32, rounded to the nearest number of the dtype (ties to
+//     even). Values beyond the greatest finite number, infinities included, become that number with the sign of x. NaN
+//     stays NaN, where the type has one.
 // The formulas are those of ONNX (QuantizeLinear and DequantizeLinear 23 with `saturate`, QLinearMatMul, QLinearConv,
 // MatMulInteger, ConvInteger); scales and blocks by axis are those of oneDNN's masks and groups.
 //
-// How scale and zero point of one operand lie over it. All zero: one scale for the whole tensor.
+// How the scale and zero point of one operand map to its elements. All zero: one scale for the whole tensor.
 typedef struct ep_quantisation {
   uint32_t axes;       // bit mask of the operand's axes along which scale and zero point differ
-  int32_t block_axis;  // where block[0] is not 0; block_axis + 1 is then the axis of block[1]
-  int32_t block[2];    // so many consecutive elements share a scale; their axis is in `axes`, and the last block may be
-                       // shorter. 0: no blocks, each index of the axis has its own
+  int32_t block_axis;  // the axis of block[0], if that is not 0; block_axis + 1 is the axis of block[1]
+  int32_t block[2];    // the number of consecutive elements that share a scale. The axis is in `axes`; the last block
+                       // may be shorter. 0: no blocks, each index of the axis has its own scale
 } ep_quantisation;
 
-// DST[...] = the number that stands for SRC[...], same dims. DST is quantised, SRC is an f16, bf16 or f32.
+// DST[...] = the quantised number for SRC[...], same dims. DST is quantised, SRC is an f16, bf16 or f32.
 typedef struct ep_quantise_attributes {
   ep_quantisation dst;
 } ep_quantise_attributes;
@@ -468,15 +468,15 @@ typedef struct ep_no_attributes {
 // DST[.., m, n] = sum over k of SRC[.., m, k] * SRC_B[.., k, n] (+ BIAS[.., m, n]); all of one rank >= 2; batch dims
 // and BIAS broadcast by stride 0; a transpose is a stride order. Then the epilogues, in order.
 //
-// Of a quantised operand the reals count. Then
-//   * SRC and SRC_B may differ in dtype. An operand that is not quantised beside one that is, is an f16, bf16 or f32.
-//   * The sum, BIAS and the epilogues are real numbers, computed as for f32, to its bound; exact sums of integers that
-//     are scaled once are fine too, and an accumulator of integers never overflows. The result is written to DST as
-//     `quantise` does, or, if DST is not quantised, as an f16, bf16 or f32. BIAS and the operands of epilogues have
-//     DST's dtype, f32 where DST is quantised.
-//   * If SRC and SRC_B are integers, quantised or not, and have no scale, DST may be i32 that is not quantised: the sum
-//     is exact and wraps; there is no BIAS and no epilogue then.
-// All attributes are zero where nothing is quantised.
+// If an operand is quantised, the product is computed with the real numbers that it stands for. Then
+//   * SRC and SRC_B may differ in dtype. If only one of them is quantised, the other is an f16, bf16 or f32.
+//   * The sum, BIAS and the epilogues are computed on real numbers, as for f32 and within its bounds. Exact sums of
+//     integers that are scaled once are fine too; an accumulator of integers never overflows. The result is written to
+//     DST as `quantise` does, or, if DST is not quantised, as an f16, bf16 or f32. BIAS and the operands of epilogues
+//     have DST's dtype, f32 where DST is quantised.
+//   * If SRC and SRC_B are integers, quantised or not, and have no scale, DST may be an i32 that is not quantised. The
+//     sum is then exact and wraps, and there is no BIAS and no epilogue.
+// All attributes are zero if nothing is quantised.
 typedef struct ep_matmul_attributes {
   ep_quantisation src;
   ep_quantisation weight;  // of SRC_B
@@ -511,7 +511,7 @@ typedef struct ep_reduce_attributes {
 } ep_reduce_attributes;
 
 // DST (i64, dims of SRC with 1 at `axis`) = position of the greatest (op max) or least (op min) element along `axis`;
-// NaN counts as the greatest (and as the least); of equals the first, or the last where `last` is 1.
+// NaN counts as the greatest (and as the least); of equal elements the first counts, or the last if `last` is 1.
 typedef struct ep_arg_reduce_attributes {
   int32_t op;  // EP_REDUCE_max or EP_REDUCE_min
   int32_t axis;
@@ -549,7 +549,7 @@ typedef struct ep_convolution_attributes {
 #define EP_POOLING_LP 4                   // (sum over the elements inside SRC of |x|^p)^(1/p)
 
 // SRC [n, c, d...], DST [n, c, e...], optional DST_INDICES i64 (max only): position of the maximum in its [d...] plane,
-// row-major. Windows as in convolution; max ignores padding; NaN wins a maximum. Ceil mode shows in DST's dims alone.
+// row-major. Windows as in convolution; max ignores padding; NaN wins a maximum. Ceil mode shows only in DST's dims.
 typedef struct ep_pooling_attributes {
   int32_t op;
   int32_t spatial_rank;
@@ -558,16 +558,16 @@ typedef struct ep_pooling_attributes {
   int64_t dilation[3];
   int64_t pad_low[3];
   int64_t pad_high[3];
-  double p;  // of EP_POOLING_LP, > 0; of the others 0
+  double p;  // EP_POOLING_LP: > 0; others: 0
 } ep_pooling_attributes;
 
-// pooling_backward, whose attributes are those of pooling: DST [n, c, d...] is the gradient of a pooling with respect
-// to its SRC, GRADIENT [n, c, e...] is of its result, both of one floating dtype.
+// pooling_backward has the attributes of pooling. DST [n, c, d...] is the gradient with respect to the pooling's SRC,
+// GRADIENT [n, c, e...] the gradient with respect to its result, both of one floating dtype.
 //   * Max: INDICES (i64, dims of GRADIENT) is the DST_INDICES of the pooling. Each element of GRADIENT is added to the
 //     element of its [d...] plane that its index names. An index outside [0, product of d...) is
-//     EP_FAULT_INDEX_OUT_OF_RANGE and its element is left out. The windows may be used or not.
+//     EP_FAULT_INDEX_OUT_OF_RANGE, and its element is ignored. A provider need not look at the windows.
 //   * Average: each element of GRADIENT, divided as the pooling divides, is added to all elements of its window.
-// What no window holds is 0. f16 and bf16 accumulate in f32. EP_POOLING_LP has no backward kind.
+// Elements in no window are 0. f16 and bf16 accumulate in f32. EP_POOLING_LP has no backward kind.
 
 // Over the dims from `axis` on: DST = (SRC - mean) / sqrt(variance + eps) * SCALE + SHIFT, biased variance, eps =
 // launch scalar 0. Optional SCALE, SHIFT of the normalised dims; optional outputs MEAN and INV_STD, dims of SRC with 1
@@ -623,11 +623,11 @@ typedef struct ep_pad_attributes {
   int64_t high[EP_MAX_RANK];
 } ep_pad_attributes;
 
-// The gradient of a convolution that is not transposed with respect to its WEIGHT. SRC [n, c, d...] is what the
-// convolution read, GRADIENT [n, o, e...] is of its result, DST [o, c/groups, k...]:
+// The gradient of a convolution that is not transposed with respect to its WEIGHT. SRC [n, c, d...] is the
+// convolution's input, GRADIENT [n, o, e...] the gradient with respect to its result, DST [o, c/groups, k...]:
 // DST[o,c,k] = sum over n,e of SRC[n, c, e*stride - pad_low + k*dilation] * GRADIENT[n,o,e] (zeros outside), where c
 // counts within the group of o. All of one floating dtype; f16 and bf16 accumulate in f32. For a transposed convolution
-// SRC is the gradient and GRADIENT is what it read. (The gradient with respect to SRC is the transposed convolution.)
+// SRC is the gradient and GRADIENT is the input. (The gradient with respect to SRC is the transposed convolution.)
 typedef struct ep_convolution_weight_attributes {
   int32_t spatial_rank;
   int32_t reserved;
@@ -648,9 +648,9 @@ typedef struct ep_layer_norm_backward_attributes {
   int32_t reserved;
 } ep_layer_norm_backward_attributes;
 
-// batch_norm whose mean and variance are those of SRC over all dims but `axis`: DST = (SRC - MEAN) * INV_STD * SCALE +
-// SHIFT. MEAN and INV_STD = 1 / sqrt(variance + eps) (biased variance, eps = launch scalar 0) are outputs, f64 where
-// SRC is f64, else f32. SCALE and SHIFT are there both or not at all. All four have rank 1.
+// batch_norm with the mean and variance of SRC over all dims but `axis`: DST = (SRC - MEAN) * INV_STD * SCALE + SHIFT.
+// MEAN and INV_STD = 1 / sqrt(variance + eps) (biased variance, eps = launch scalar 0) are outputs, f64 where SRC is
+// f64, else f32. SCALE and SHIFT are both present or both absent. All four have rank 1.
 typedef struct ep_batch_norm_training_attributes {
   int32_t axis;
   int32_t reserved;
@@ -664,20 +664,20 @@ typedef struct ep_batch_norm_backward_attributes {
   int32_t reserved;
 } ep_batch_norm_backward_attributes;
 
-#define EP_SCATTER_ASSIGN 1  // of several updates the last in row-major order stays
+#define EP_SCATTER_ASSIGN 1  // the last update in row-major order wins
 #define EP_SCATTER_ADD 2
 #define EP_SCATTER_MUL 3
 #define EP_SCATTER_MIN 4  // NaN wins, as in EP_BINARY_minimum
 #define EP_SCATTER_MAX 5  // NaN wins
 
-// DST = SRC, and then each element of SRC_B is combined with the element of DST that gather, with the same axis, mode
-// and INDICES, would read in its place:
+// DST starts as SRC. Then each element of SRC_B updates the element of DST that a gather with the same axis, mode and
+// INDICES would read at its position:
 //   * EP_GATHER_SLICES: SRC_B has SRC's dims with `axis` replaced by all dims of INDICES.
 //   * EP_GATHER_ELEMENTS: SRC_B has the dims of INDICES, which along the other axes are at most SRC's. SRC_B[i..] goes
 //     to DST[i.. with INDICES[i..] at `axis`].
 //   * EP_GATHER_COORDINATES: SRC_B has the dims that gather would give DST.
-// SRC, SRC_B and DST have one dtype; all but EP_SCATTER_ASSIGN not bool. INDICES as in gather; the update of a bad
-// index is left out. Updates of one element may be summed or multiplied in any order; f16 and bf16 accumulate in f32.
+// SRC, SRC_B and DST have one dtype; only EP_SCATTER_ASSIGN takes bool. INDICES as in gather; the update of a bad index
+// is ignored. Updates of one element may be summed or multiplied in any order; f16 and bf16 accumulate in f32.
 typedef struct ep_scatter_attributes {
   int32_t axis;
   int32_t mode;  // EP_GATHER_*
@@ -710,8 +710,8 @@ typedef struct ep_scatter_attributes {
 //     {-sine, cosine}, {-cosine, -sine}, {sine, -cosine}; element 2j is the first times r, 2j + 1 the second. f16 and
 //     bf16: the same, rounded once.
 //   * bits: of 32 bits the word; of 64 bits, of words w and v read as for f64, w * 2^32 + v.
-// So the same seed and offset give the same bits on every device; but normal on a device that states less than tier
-// full for f32, where sums, products, quotients and the root are as far off as the tier allows.
+// So the same seed and offset give the same bits on every device. The exception is `normal` on a device that states
+// less than tier full for f32: there sums, products, quotients and the root may be as inexact as the tier allows.
 typedef struct ep_random_attributes {
   int32_t distribution;  // EP_RANDOM_*
   int32_t reserved;
@@ -724,12 +724,12 @@ typedef struct ep_random_attributes {
 #define EP_SCAN_LOG_SUM_EXP 5  // log(sum of exp), without overflow; on floating-point types alone
 
 // Along `axis`, element i of DST is the combination by `op` of the elements 0 to i of SRC; if `exclusive`, of the
-// elements 0 to i - 1, and of no element the neutral one: 0, 1, the least value (-inf), the greatest (inf), -inf. If
-// `reverse`, the elements are i to n - 1, or i + 1 to n - 1. SRC and DST have one dtype and the same dims. On bool only
-// MAX (any) and MIN (all) are defined. Integers wrap. Sums and products may be made in any order; f16 and bf16
-// accumulate in f32.
-// Optional DST_INDICES (i64, dims of SRC), of MAX and MIN that are not exclusive: the position along `axis` of the
-// element of SRC that stands in DST. Of equal elements, and of several NaN, it is the one met last.
+// elements 0 to i - 1. An empty combination gives the neutral element: 0 (sum), 1 (product), the least value or -inf
+// (MAX), the greatest value or inf (MIN), -inf (LOG_SUM_EXP). If `reverse`, the elements are i to n - 1, or i + 1 to n
+// - 1. SRC and DST have one dtype and the same dims. On bool only MAX (any) and MIN (all) are defined. Integers wrap.
+// Sums and products may be made in any order; f16 and bf16 accumulate in f32.
+// Optional DST_INDICES (i64, dims of SRC), only for MAX and MIN that are not exclusive: the position along `axis` of
+// the element of SRC that is the result. Among equal elements, or several NaN, the last one visited counts.
 typedef struct ep_scan_attributes {
   int32_t axis;
   int32_t op;         // EP_SCAN_*
@@ -740,33 +740,33 @@ typedef struct ep_scan_attributes {
 // The order of elements, for the next three kinds: -0 equals 0; NaN is greater than every number, and NaN equals NaN;
 // false is less than true. Elements keep their bits.
 //
-// The elements of SRC in order along `axis`: DST (dtype and dims of SRC) the elements, DST_INDICES (i64, dims of SRC)
-// their positions in SRC along `axis`; one of both may be absent. Equal elements keep the order of their positions,
+// The elements of SRC in order along `axis`: DST (dtype and dims of SRC) has the elements, DST_INDICES (i64, dims of
+// SRC) their positions in SRC along `axis`; either may be absent. Equal elements keep the order of their positions,
 // also if `descending`.
 typedef struct ep_sort_attributes {
   int32_t axis;
   int32_t descending;  // 0 or 1
 } ep_sort_attributes;
 
-// The first k elements along `axis` of what a sort gives that is descending if `largest`. k, the length of DST and
-// DST_INDICES along `axis`, is at most SRC's; other dims are SRC's. Either output may be absent, as in sort.
+// The first k elements along `axis` of a sort, which is descending if `largest`. k, the length of DST and DST_INDICES
+// along `axis`, is at most SRC's; other dims are SRC's. Either output may be absent, as in sort.
 typedef struct ep_top_k_attributes {
   int32_t axis;
   int32_t largest;  // 0 or 1
 } ep_top_k_attributes;
 
-#define EP_UNIQUE_SORTED 1       // ascending; of two slices the first elements that differ decide, in row-major order
-#define EP_UNIQUE_FIRST 2        // as they first stand in SRC
-#define EP_UNIQUE_CONSECUTIVE 3  // as they stand in SRC; each is compared with the one before it alone
+#define EP_UNIQUE_SORTED 1       // ascending; slices compare by their first different elements, in row-major order
+#define EP_UNIQUE_FIRST 2        // in the order of their first positions in SRC
+#define EP_UNIQUE_CONSECUTIVE 3  // in the order of SRC; each is compared only with the one before it
 
-// The different ones among the n elements of SRC in row-major order (axis -1), or among its n slices along `axis`. Here
-// NaN equals nothing, so each NaN is different, and a slice with a NaN. The first of equal ones stands for them. m, the
-// number of different ones, is known at run time alone: outputs are as long as if all were different, and what is left
-// of DST, DST_INDICES and DST_COUNTS is 0.
-//   * DST, of SRC's dtype: [n], or the dims of SRC: the m different ones.
+// The distinct elements of SRC among its n elements in row-major order (axis -1), or the distinct slices among its n
+// slices along `axis`. Here NaN equals nothing, so each NaN, and each slice with a NaN, is distinct. The first of equal
+// elements represents them. m, the number of distinct ones, is known only at run time: outputs are as long as if all
+// were distinct, and the rest of DST, DST_INDICES and DST_COUNTS is 0.
+//   * DST, of SRC's dtype: [n], or the dims of SRC: the m distinct ones.
 //   * DST_COUNT, i64 [1]: m.
 //   * DST_INDICES, optional, i64 [n]: the position in SRC of each of the m.
-//   * DST_INVERSE, optional, i64 [n]: for each element or slice of SRC the position of its like in DST.
+//   * DST_INVERSE, optional, i64 [n]: for each element or slice of SRC the position of its equal in DST.
 //   * DST_COUNTS, optional, i64 [n]: how often each of the m occurs.
 typedef struct ep_unique_attributes {
   int32_t axis;   // -1: elements
@@ -775,12 +775,12 @@ typedef struct ep_unique_attributes {
 
 // nonzero has no attributes. It gives the positions of the elements of SRC that are not 0 (NaN is not), in row-major
 // order. DST (i64, [m, rank of SRC], m any number): row i is the index of the i-th of them. If there are more than m,
-// the first m; if there are fewer, the rows that are left are 0. DST_COUNT (i64 [1]): how many there are, be it more
-// than m.
+// DST has the first m; if there are fewer, the remaining rows are 0. DST_COUNT (i64 [1]): how many there are, even if
+// more than m.
 
-// DST, of any dtype, has SRC's dims with one more axis, of any length n, put in at `axis`. It is launch scalar 1 where
-// the position along `axis` is the element of SRC (i32 or i64), else launch scalar 0. A negative element counts from
-// the end; where it is outside [-n, n), all n are launch scalar 0.
+// DST, of any dtype, has SRC's dims with one more axis, of any length n, inserted at `axis`. It is launch scalar 1
+// where the position along `axis` is the element of SRC (i32 or i64), else launch scalar 0. A negative element counts
+// from the end; where it is outside [-n, n), all n are launch scalar 0.
 typedef struct ep_one_hot_attributes {
   int32_t axis;
   int32_t reserved;
@@ -795,15 +795,15 @@ typedef struct ep_rms_norm_attributes {
 } ep_rms_norm_attributes;
 
 // SRC [n, c, d...]; c is a multiple of `groups`, and a group is c / groups consecutive channels. DST = (SRC - mean) /
-// sqrt(variance + eps) * SCALE + SHIFT, where mean and biased variance are those of each n over a group and all d, and
+// sqrt(variance + eps) * SCALE + SHIFT, where the mean and biased variance of each n are over a group and all d, and
 // eps = launch scalar 0. Optional SCALE and SHIFT [c]; optional outputs MEAN and INV_STD [n, groups], f64 where SRC is
 // f64, else f32.
 typedef struct ep_group_norm_attributes {
   int64_t groups;
 } ep_group_norm_attributes;
 
-// Where the queries stand among the keys. Query i has position i, or, aligned to the end, i + length - q, where q is
-// the number of queries and length that of the keys (LENGTHS, or the dim).
+// The positions of the queries among the keys. Query i has position i; aligned to the end, i + length - q, where q is
+// the number of queries and length the number of keys (LENGTHS, or the dim).
 #define EP_ATTENTION_START 1
 #define EP_ATTENTION_END 2
 
@@ -816,7 +816,7 @@ typedef struct ep_group_norm_attributes {
 //   * A key at position j takes part in a query at position p if p - before <= j <= p + after; a `before` or `after` of
 //     -1 is no bound. So causal attention has after = 0, a sliding window of n keys before = n - 1.
 //   * LENGTHS is optional, i32 or i64 [b]: only keys below it take part. Below 0 it counts as 0, above k as k. Keys and
-//     values from there on are not read. What another key holds that is left out may reach DST if it is not finite.
+//     values from there on are not read. Any other key that takes no part may still affect DST if it is not finite.
 //   * DST = sum of exp(s - m) * SRC_C / sum of exp(s - m), m the greatest score, over the keys that take part. A key of
 //     score -inf takes no part. Where no key does, DST is 0.
 // Optional output LOG_SUM [b, h, q, 1] = m + log(sum of exp(s - m)), -inf where no key takes part; f64 where SRC is
@@ -835,8 +835,8 @@ typedef struct ep_attention_attributes {
 // have r columns, 2r <= w. The first 2r elements of each row are r pairs (x, y); DST = (x * cos - y * sin, x * sin + y
 // * cos), column i for pair i. The other elements are SRC's. SRC_B and SRC_C are of one floating dtype, f32 or SRC's:
 //   * without INDICES [b, h, s, r] (stride 0 where they broadcast);
-//   * with INDICES (i32 or i64, [b, s]) tables [m, r], of which each position takes the row that INDICES says; negative
-//     and bad indices as in gather, the rows of DST of a bad index are 0.
+//   * with INDICES (i32 or i64, [b, s]) tables [m, r]: each position uses the row that INDICES gives. Negative and bad
+//     indices are as in gather; the rows of DST of a bad index are 0.
 typedef struct ep_rotary_attributes {
   int32_t mode;  // EP_ROTARY_*
   int32_t reserved;
@@ -846,19 +846,19 @@ typedef struct ep_rotary_attributes {
 #define EP_RESIZE_LINEAR 2
 #define EP_RESIZE_CUBIC 3
 
-#define EP_RESIZE_FLOOR 1  // how EP_RESIZE_NEAREST takes a position to an element
+#define EP_RESIZE_FLOOR 1  // how EP_RESIZE_NEAREST rounds a position to an element
 #define EP_RESIZE_CEIL 2
 #define EP_RESIZE_PREFER_FLOOR 3  // to the nearest; halves down
 #define EP_RESIZE_PREFER_CEIL 4   // to the nearest; halves up
 
-#define EP_RESIZE_FLAG_HALF 1             // positions begin in the middle of an element: h below is 0.5, else 0
+#define EP_RESIZE_FLAG_HALF 1             // positions count from the middle of an element: h below is 0.5, else 0
 #define EP_RESIZE_FLAG_ANTIALIAS 2        // of linear and cubic
 #define EP_RESIZE_FLAG_EXCLUDE_OUTSIDE 4  // of linear and cubic
 #define EP_RESIZE_FLAG_EXTRAPOLATE 8
 
 // DST = SRC sampled on another grid; same rank and dtype. Index i of DST along an axis lies at position
 // x = (i + h) / scale + offset of SRC, in f64; where the scale is 0, at x = offset. Axes are taken one by one:
-//   * nearest takes the element that `round` makes of x, or the one at the edge if there is none.
+//   * nearest takes the element at x rounded by `round`, or the one at the edge if there is none.
 //   * linear weighs the elements at floor(x) and after it by their distance t from x: w(t) = max(0, 1 - |t|).
 //   * cubic weighs the two elements before x and the two after it. With a = `cubic`, w(t) = (a+2)|t|^3 - (a+3)|t|^2 + 1
 //     up to |t| = 1, and a|t|^3 - 5a|t|^2 + 8a|t| - 4a from there up to 2.
@@ -870,10 +870,10 @@ typedef struct ep_rotary_attributes {
 // floating dtypes, f16 and bf16 compute in f32.
 typedef struct ep_resize_attributes {
   int32_t mode;   // EP_RESIZE_NEAREST, ...
-  int32_t round;  // EP_RESIZE_FLOOR, ..., of nearest; else 0
+  int32_t round;  // EP_RESIZE_FLOOR, ..., for nearest; else 0
   int32_t flags;  // EP_RESIZE_FLAG_*
   int32_t reserved;
-  double cubic;  // of cubic; else 0
+  double cubic;  // for cubic; else 0
   double scale[EP_MAX_RANK];
   double offset[EP_MAX_RANK];
 } ep_resize_attributes;
@@ -886,14 +886,14 @@ typedef struct ep_resize_attributes {
 #define EP_RECURRENT_FLAG_REVERSE 1              // from the last step to the first
 #define EP_RECURRENT_FLAG_LINEAR_BEFORE_RESET 2  // of GRU
 #define EP_RECURRENT_FLAG_COUPLED 4              // of LSTM: f = 1 - i
-#define EP_RECURRENT_FLAG_TORCH 8                // gates stand in the order of PyTorch; else in ONNX's
+#define EP_RECURRENT_FLAG_TORCH 8                // gates are in PyTorch's order; else in ONNX's
 
 // One layer of a recurrent network in one direction. SRC [t, n, k], WEIGHT [g * h, k], RECURRENT_WEIGHT [g * h, h],
 // optional BIAS and RECURRENT_BIAS [g * h], optional HIDDEN [n, h], and CELL [n, h] of LSTM (the state before the first
 // step; 0 where there is none), optional PEEPHOLE [3 * h] of LSTM (for i, o, f), optional LENGTHS [n], i32 or i64.
-// DST [t, n, h] is the hidden state after each step; optional DST_HIDDEN [n, h], and DST_CELL [n, h] of LSTM, the state
-// after the last one. Gate q of a step is a_q = WEIGHT_q x + BIAS_q + RECURRENT_WEIGHT_q H + RECURRENT_BIAS_q, where _q
-// is the q-th of g parts of h rows, s() is the logistic function, and C and H are the state before the step:
+// DST [t, n, h] is the hidden state after each step; optional DST_HIDDEN [n, h], and DST_CELL [n, h] of LSTM, are the
+// state after the last step. Gate q of a step is a_q = WEIGHT_q x + BIAS_q + RECURRENT_WEIGHT_q H + RECURRENT_BIAS_q,
+// where _q is the q-th of g parts of h rows, s() is the logistic function, and C and H are the state before the step:
 //   * TANH and RELU: H' = tanh(a) or max(a, 0).
 //   * LSTM, gates i o f c (PyTorch: i f c o): i = s(a_i + P_i C), f = s(a_f + P_f C), C' = f C + i tanh(a_c),
 //     o = s(a_o + P_o C'), H' = o tanh(C').
@@ -901,10 +901,9 @@ typedef struct ep_resize_attributes {
 //     BIAS_h + RECURRENT_WEIGHT_h (r H) + RECURRENT_BIAS_h, or, with LINEAR_BEFORE_RESET, b = WEIGHT_h x + BIAS_h +
 //     r (RECURRENT_WEIGHT_h H + RECURRENT_BIAS_h).
 // With `clip` > 0 each argument of s, tanh and max, but not of tanh(C'), is limited to [-clip, clip] first.
-// An element of the batch has LENGTHS[n] steps (t where there are none): its steps from there on leave the state as it
-// is and give 0 in DST, and REVERSE begins at its last step. A length outside [0, t] is EP_FAULT_INDEX_OUT_OF_RANGE;
-// the nearest length inside counts. All but LENGTHS are of one floating dtype; f16 and bf16 compute in f32, the state
-// too.
+// An element of the batch has LENGTHS[n] steps (t where there are none): later steps leave the state unchanged and give
+// 0 in DST, and REVERSE begins at its last step. A length outside [0, t] is EP_FAULT_INDEX_OUT_OF_RANGE; the nearest
+// valid length is used. All but LENGTHS are of one floating dtype; f16 and bf16 compute in f32, the state too.
 typedef struct ep_recurrent_attributes {
   int32_t cell;   // EP_CELL_*
   int32_t flags;  // EP_RECURRENT_FLAG_*
@@ -915,11 +914,11 @@ typedef struct ep_recurrent_attributes {
 #define EP_FFT_REAL_TO_HALF 2  // SRC real, n long along the axis; DST [..., 2], n / 2 + 1 long
 #define EP_FFT_HALF_TO_REAL 3  // SRC [..., 2], n / 2 + 1 long along the axis; DST real, n long
 
-// The discrete Fourier transform along `axis` (of the real operand, or of both): DST[k] = scalar 0 * sum over j of
-// SRC[j] * exp(-2 pi i j k / n), where n is DST's length (REAL_TO_HALF: SRC's); `inverse` has +2 pi i. Complex numbers
-// are pairs (real, imaginary) along a last axis of 2. HALF_TO_REAL takes the other half of SRC to be the conjugate of
-// the first, and the imaginary parts at 0 and n / 2 to be 0. SRC and DST are of one floating dtype; f16 and bf16
-// compute in f32. REAL_TO_HALF is forward, HALF_TO_REAL inverse or forward.
+// The discrete Fourier transform along `axis`, an axis of the real operand (if both are complex, of both): DST[k] =
+// scalar 0 * sum over j of SRC[j] * exp(-2 pi i j k / n), where n is DST's length (REAL_TO_HALF: SRC's); `inverse` has
+// +2 pi i. Complex numbers are pairs (real, imaginary) along a last axis of 2. HALF_TO_REAL treats the missing half of
+// SRC as the conjugate of the given half, and the imaginary parts at 0 and n / 2 as 0. SRC and DST are of one floating
+// dtype; f16 and bf16 compute in f32. REAL_TO_HALF is forward, HALF_TO_REAL inverse or forward.
 typedef struct ep_fft_attributes {
   int32_t form;  // EP_FFT_*
   int32_t axis;
@@ -928,8 +927,8 @@ typedef struct ep_fft_attributes {
 } ep_fft_attributes;
 
 #define EP_LINEAR_SOLVE 1             // SRC [n, n], SRC_B [n, k]: DST [n, k] = X with SRC X = SRC_B
-#define EP_LINEAR_TRIANGULAR_SOLVE 2  // the same, of which one triangle of SRC is read
-#define EP_LINEAR_LEAST_SQUARES 3     // SRC [m, n], SRC_B [m, k]: DST [n, k], the least X with the least residual
+#define EP_LINEAR_TRIANGULAR_SOLVE 2  // the same, but reads only one triangle of SRC
+#define EP_LINEAR_LEAST_SQUARES 3     // SRC [m, n], SRC_B [m, k]: DST [n, k], the smallest X with the least residual
 #define EP_LINEAR_CHOLESKY 4          // SRC [n, n], of which one triangle is read: DST = L with SRC = L L^T, 0 above
 #define EP_LINEAR_INVERSE 5           // SRC and DST [n, n]
 #define EP_LINEAR_DETERMINANT 6       // SRC [n, n]: DST []
@@ -942,16 +941,16 @@ typedef struct ep_fft_attributes {
 #define EP_LINEAR_FLAG_UPPER 1  // the upper triangle is read; CHOLESKY gives U with SRC = U^T U, 0 below
 #define EP_LINEAR_FLAG_UNIT 2   // of TRIANGULAR_SOLVE: the diagonal counts as 1
 
-// Matrices are the last two axes; the dims before them, the batch, are those of all operands. [] above is the batch
-// itself, or [1] where there is none; k = min(m, n). All but the pivots are of one floating dtype; f16 and bf16 compute
-// in f32.
-//   * LEAST_SQUARES takes singular values of at most max(m, n) * epsilon of the greatest for 0.
+// Matrices are the last two axes. The dims before them, the batch, are the same in all operands. [] above is the batch
+// itself, or [1] if there is no batch; k = min(m, n). All but the pivots are of one floating dtype; f16 and bf16
+// compute in f32.
+//   * LEAST_SQUARES treats singular values of at most max(m, n) * epsilon times the greatest as 0.
 //   * LU swaps rows for the greatest element of each column in turn: row i, from 1 on, with row DST_PIVOTS[i].
-//   * QR is by Householder's reflections: of each column, the diagonal of R has the opposite sign of the element that
-//     the reflection finds there (of 0: a negative one); where no element is left below, the element stays.
-//   * Singular values come from the greatest to the least, eigenvalues from the least to the greatest. The sign of each
-//     column of DST_VECTORS (with it that of the row of DST_VECTORS_H) is such that the first of its elements whose
-//     magnitude is above half of the greatest is positive.
+//   * QR uses Householder reflections. The diagonal of R has the opposite sign of the element that the reflection
+//     replaces (negative if that is 0); if no element is left below, the element is unchanged.
+//   * Singular values come from the greatest to the least, eigenvalues from the least to the greatest. Each column of
+//     DST_VECTORS (together with its row of DST_VECTORS_H) has the sign that makes its first element of more than half
+//     the greatest magnitude positive.
 // A matrix that is singular (SOLVE, TRIANGULAR_SOLVE, INVERSE) or not positive definite (CHOLESKY), and one with NaN or
 // infinity (LEAST_SQUARES, SVD, EIGEN), is EP_FAULT_BAD_MATRIX: `value` is its number in the batch, row-major; its
 // results are 0.
@@ -972,15 +971,15 @@ typedef union ep_attributes {
 typedef struct ep_epilogue {
   int32_t arity;  // 1: op is EP_UNARY_*; 2: op is EP_BINARY_*(result, operand)
   int32_t op;
-  int32_t role;    // arity 2: EP_ROLE_EPILOGUE_0 + i, with DST's dims; 0: the operand is launch scalar `scalar`
-  int32_t scalar;  // first launch scalar it reads (its a and b, or its operand); 4 and above
+  int32_t role;    // arity 2: EP_ROLE_EPILOGUE_0 + i, with DST's dims; 0: the operand is a launch scalar
+  int32_t scalar;  // the first launch scalar it reads (for a and b, or for its operand); >= 4
 } ep_epilogue;
 
-// The accuracy that the program demands of a primitive. RELAXED and FULL are the host's affair first: if the device
-// states as much for every floating operand, the descriptor holds DEFAULT. A provider meets them only where its device
-// states less. If it can keep the demand for this primitive nevertheless, it says so (EP_SUPPORT_FLAG_PRECISION). After
-// UNSUPPORTED, or OK without the flag, the host looks elsewhere. So a provider that knows neither does right to refuse
-// them as unknown.
+// The accuracy that the program demands of a primitive. The host handles RELAXED and FULL first: if the device states
+// that tier for every floating operand, the descriptor has DEFAULT. So a provider sees them only if its device states
+// less. If it can meet the demand for this primitive nevertheless, it sets EP_SUPPORT_FLAG_PRECISION. After
+// UNSUPPORTED, or OK without the flag, the host looks elsewhere. So a provider that knows neither value may refuse it
+// as unknown.
 //
 // DEFAULT: the tier that the device states; except on tier fast, f32 is f32: no TF32, no narrower accumulation.
 #define EP_PRECISION_DEFAULT 0
@@ -999,7 +998,7 @@ typedef struct ep_primitive_desc {
   int32_t precision;         // EP_PRECISION_*
   int32_t accumulate_dtype;  // 0: the rule of the kind
   uint32_t epilogue_count;
-  uint32_t baked_scalars;  // bit i: scalars[i] is fixed here rather than given at launch (support may ask for it)
+  uint32_t baked_scalars;  // bit i: scalars[i] is fixed here instead of given at launch (support may request this)
   ep_scalar scalars[EP_MAX_SCALARS];  // zero unless baked
   ep_epilogue epilogues[EP_MAX_EPILOGUES];
   ep_attributes attributes;
@@ -1010,10 +1009,10 @@ typedef struct ep_primitive_desc {
 // All dims (strides) of all operands may be EP_ANY.
 #define EP_SUPPORT_FLAG_ANY_DIMS UINT64_C(1)
 #define EP_SUPPORT_FLAG_ANY_STRIDES UINT64_C(2)
-// The primitive keeps the EP_PRECISION_RELAXED or EP_PRECISION_FULL of the descriptor, though the device states less.
+// The primitive meets the descriptor's EP_PRECISION_RELAXED or EP_PRECISION_FULL, although the device states less.
 #define EP_SUPPORT_FLAG_PRECISION UINT64_C(4)
 
-// What primitive_support says of a primitive that the device can run: by which implementation, and on what terms.
+// The answer of primitive_support for a primitive that the device can run: the implementation and its terms.
 typedef struct ep_support_info {
   uint32_t struct_size;
   uint32_t struct_type;  // EP_STRUCT_SUPPORT_INFO
@@ -1022,26 +1021,27 @@ typedef struct ep_support_info {
   uint64_t flags;            // EP_SUPPORT_FLAG_*
   uint32_t baked_scalars;    // scalars the provider wants in the descriptor
   uint32_t reserved;
-  // Wanted per operand, in bytes: 0 or a power of two, at most the minimum_alignment of pool 0. The host copies an
-  // operand that has less.
+  // Required alignment per operand, in bytes: 0 or a power of two, at most the minimum_alignment of pool 0. The host
+  // copies an operand that is aligned to less.
   int32_t alignment[EP_MAX_OPERANDS];
-  // With EP_SUPPORT_FLAG_ANY_DIMS: how large an operand may be that the open dims of a launch describe. 0: no limit.
-  // For a larger one the host creates the primitive with numbers.
+  // With EP_SUPPORT_FLAG_ANY_DIMS: the largest operand that a launch may have. 0: no limit. For a larger operand the
+  // host creates the primitive with fixed dims.
   uint64_t greatest_dim;       // of any axis
   uint64_t greatest_elements;  // the product of an operand's dims
   uint64_t greatest_bytes;     // from an operand's first element to the end of its last
-  // Wished per operand: the token of a layout of the device's own; 0: as it is. Only a device with layout_info wishes,
-  // and never for a scalar or constant operand. For an operand that is opaque already the wish is its token or 0.
+  // Preferred layout per operand: the token of one of the device's own layouts; 0: unchanged. Only a device with
+  // layout_info sets these, and never for a scalar or constant operand. For an operand that is already opaque the value
+  // is its token or 0.
   int64_t layouts[EP_MAX_OPERANDS];
-  // What the order of the operands' strides costs each launch, in bytes: a penalty of n is the time in which the device
-  // brings an operand of n bytes into another order of axes. The strides that suit the device best for this primitive
-  // have the penalty 0, so the answers to two descriptors that differ in strides alone can be compared. The host may
-  // ask about row-major and about channels-last operands, and weigh both penalties against the copies between them.
+  // The cost of the operands' stride order at each launch, in bytes: a penalty of n is the time that the device needs
+  // to reorder the axes of an operand of n bytes. The best strides for this primitive have the penalty 0, so answers
+  // for descriptors that differ only in strides can be compared. The host may ask about row-major and channels-last
+  // operands, and weigh both penalties against the copies between them.
   //   * At most the bytes of all operands (the product of an operand's dims times its element), since a host that
   //     copies every operand pays no more. A greater answer counts as this sum.
-  //   * What is done once, as packing a CONSTANT operand, costs no launch and is no part of it.
-  //   * 0 where a dim or stride is EP_ANY and where an operand is opaque. A device that leaves it 0 everywhere prefers
-  //     no order: the host then copies nothing for its sake.
+  //   * Work that is done once, such as packing a CONSTANT operand, is not counted.
+  //   * 0 if a dim or stride is EP_ANY or an operand is opaque. A device that always leaves it 0 prefers no order; the
+  //     host then makes no copies to change orders.
   uint64_t penalty_bytes;
 } ep_support_info;
 
@@ -1054,20 +1054,20 @@ typedef struct ep_primitive_info {
   uint32_t struct_type;  // EP_STRUCT_PRIMITIVE_INFO
   const void* next;
   ep_string implementation;  // as in ep_support_info; lives as long as the primitive
-  uint64_t host_bytes;       // what the primitive holds, so that the host's cache is bounded
+  uint64_t host_bytes;       // host memory that the primitive holds; it bounds the host's cache
   uint64_t device_bytes;
-  uint64_t workspace_bytes;  // of every launch; where dims are EP_ANY, primitive_workspace says how many
+  uint64_t workspace_bytes;  // of every launch; if dims are EP_ANY, ask primitive_workspace
   uint64_t scratch_bytes;    // persistent: one block per stream, zeroed once, left zero by every launch
   uint32_t flags;            // EP_PRIMITIVE_INFO_FLAG_*
-  uint32_t pack_operand;     // 1 + index of the operand (flagged CONSTANT) it wants packed; 0 none
+  uint32_t pack_operand;     // 1 + index of the CONSTANT operand to pack; 0 none
   uint64_t pack_bytes;       // size of the packed operand
-  // Names what the packed bytes mean; 0: they serve this primitive alone. Two primitives of one device with the same id
-  // have the same pack_bytes, and what one packed from an operand serves the other too, if its constant operand has the
-  // same dtype and dims and its values are the same.
+  // Identifies the packed format; 0: the packed bytes serve this primitive only. Two primitives of one device with the
+  // same id have the same pack_bytes and can share packed bytes if their constant operands have the same dtype, dims
+  // and values.
   uint64_t pack_layout;
 } ep_primitive_info;
 
-// One launch, borrowed for the call. This struct never grows: a new ability is a new slot of ep_device_ops.
+// One launch, borrowed for the call. This struct never grows; new features become new slots of ep_device_ops.
 typedef struct ep_launch {
   const ep_buffer* operands;  // operand_count of them, in the descriptor's order
   const ep_shape* shapes;     // operand_count of them where the descriptor holds EP_ANY, else NULL
@@ -1075,14 +1075,14 @@ typedef struct ep_launch {
   uint32_t operand_count;
   uint32_t scalar_count;
   ep_buffer workspace;  // 256-aligned, contents undefined, reused in stream order
-  ep_buffer scratch;    // zero on entry, to be left zero
+  ep_buffer scratch;    // zero on entry; the launch must leave it zero
   uint64_t tag;         // names this launch in faults
 } ep_launch;
 
 #define EP_STREAM_COMPUTE 0
-#define EP_STREAM_COPY 1  // only copies, uploads and downloads will come: a copy engine of its own suits
+#define EP_STREAM_COPY 1  // for copies, uploads and downloads only: may use a copy engine
 
-// Events that are recorded on the stream keep the device's time, for event_elapsed. It may cost time at each record. A
+// Events that are recorded on the stream keep the device's time, for event_elapsed. Each record may then be slower. A
 // device without event_elapsed ignores it.
 #define EP_STREAM_FLAG_TIMED UINT64_C(1)
 
