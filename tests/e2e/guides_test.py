@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 
-PAGES = ("README.md", "sdk/app/DEPLOY.md", "core/TOUR.md", "sdk/FIRST_CHANGE.md")
+PAGES = ("README.md", "sdk/app/GUIDE.md", "sdk/app/DEPLOY.md", "core/TOUR.md", "sdk/FIRST_CHANGE.md")
 TOUR = "core/TOUR.md"
 WIDEST = 120
 MOST_LINES = {"README.md": 150}
