@@ -41,6 +41,17 @@ int main(int, char** arguments) {
 }
 """
 
+# The lines of README.md that run a model.
+LOADS_A_MODEL = """
+#include <tenon/onnx.h>
+#include <tenon/tenon.h>
+
+#include <iostream>
+
+int main(int, char** arguments) {
+%s}
+"""
+
 
 # The ops of the example, from Python.
 PYTHON = """
@@ -348,6 +359,19 @@ class Package:
         model = glob.glob(os.path.join(self.prefix, "**", "provider", "model.onnx"), recursive=True)[0]
         printed = self.run(program, model, LD_LIBRARY_PATH=self.lib)
         assert re.fullmatch(r"(\d+ elements\n)+", printed), printed
+
+    def pkg_config_builds_the_lines_of_the_readme_that_run_a_model(self):
+        with open(os.path.join(self.source, "README.md")) as file:
+            blocks = re.findall(r"^```cpp\n(.*?)^```$", file.read(), re.MULTILINE | re.DOTALL)
+        [block] = [block for block in blocks if "tenon::onnx::load(" in block]
+        source = os.path.join(self.work, "loads a model.cpp")
+        with open(source, "w") as file:
+            file.write(LOADS_A_MODEL % block.replace('"model.onnx"', "arguments[1]"))
+        program = self._by_pkg_config("tenon-onnx", source)
+        if program is not None:
+            model = os.path.join(self.source, "sdk", "app", "examples", "demo", "shapes.onnx")
+            printed = self.run(program, model, LD_LIBRARY_PATH=self.lib, TENON_DEVICE="cpu")
+            assert "f32 [1, 8] cpu:0" in printed, printed
 
     def the_prefix_says_what_lies_where(self):
         path = glob.glob(os.path.join(self.prefix, "**", "doc", "tenon", "README.md"), recursive=True)[0]

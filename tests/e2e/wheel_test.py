@@ -39,7 +39,8 @@ def main():
         [metadata] = [name for name in files.namelist() if name.endswith(".dist-info/METADATA")]
         assert "\nRequires-Python: >=3.10\n" in files.read(metadata).decode(), metadata
     with open(os.path.join(source, "README.md")) as file:
-        [readme] = re.findall(r"^```python\n(.*?)^```$", file.read(), re.MULTILINE | re.DOTALL)
+        [readme] = [block for block in re.findall(r"^```python\n(.*?)^```$", file.read(), re.MULTILINE | re.DOTALL)
+                    if "optimizer" in block]
     with tempfile.TemporaryDirectory() as folder:
         place = os.path.join(folder, "venv")
         venv.create(place, with_pip=True)

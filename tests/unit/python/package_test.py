@@ -388,12 +388,21 @@ except tenon.Error as error:
 
 
 class Readme(unittest.TestCase):
+    def blocks(self):
+        return re.findall(r"^```python\n(.*?)^```$", (SOURCES.parents[1] / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+
     def test_its_ten_lines_train_and_run(self):
-        blocks = re.findall(r"^```python\n(.*?)^```$", (SOURCES.parents[1] / "README.md").read_text(), re.MULTILINE | re.DOTALL)
-        self.assertEqual([block.count("\n") for block in blocks], [10])
-        done = subprocess.run([sys.executable, "-B", "-c", blocks[0]], capture_output=True, text=True)
+        loads, trains = self.blocks()
+        self.assertEqual((loads.count("\n"), trains.count("\n")), (3, 10))
+        done = subprocess.run([sys.executable, "-B", "-c", trains], capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertGreater(float(re.fullmatch(r"tensor\((.*)\)\n", done.stdout)[1]), 0.9)
+
+    def test_its_three_lines_run_a_model(self):
+        loads = self.blocks()[0].replace('"model.onnx"', repr(str(SOURCES.parents[1] / "sdk/app/examples/demo/shapes.onnx")))
+        done = subprocess.run([sys.executable, "-B", "-c", loads], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(done.stdout.count(","), 7)  # one chance for each of the eight shapes
 
 
 class Machine(unittest.TestCase):
