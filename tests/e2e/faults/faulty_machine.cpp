@@ -59,7 +59,7 @@ Result<StorageHandle> FaultyMachine::allocate(int device, uint64_t words) {
 
 Status FaultyMachine::mix(int device, int stream, View dst, View a, View b, int64_t words, int64_t tag, int64_t how,
                           bool whole) {
-  const Result<Kernel*> made = persist([&] { return kernel(device, words); });
+  const Result<Primitive*> made = persist([&] { return kernel(device, words); });
   if (!made.ok()) return made.status();
   return AsyncMachine::mix(device, stream, dst, a, b, words, tag, how, whole);
 }

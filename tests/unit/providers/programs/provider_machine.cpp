@@ -40,15 +40,15 @@ class ProviderMachine final : public Machine {
   // dst = op(a, b), where b is `scalar` if it has no storage.
   Status binary(int device, int stream, int32_t op, int64_t words, View dst, bool whole, View a, View b,
                 int64_t scalar) {
-    TENON_ASSIGN_OR_RETURN(Kernel * kernel, this->kernel(device, op, words, b.storage == nullptr));
+    TENON_ASSIGN_OR_RETURN(Primitive * kernel, this->kernel(device, op, words, b.storage == nullptr));
     Launch one{kernel, stream, dst, a, b, whole, {{EP_DTYPE_i32, 0, {}}, {EP_DTYPE_i32, 0, {}}}};
     one.scalars[1].value.i64 = scalar;
     return launch(one);
   }
 
-  Result<Kernel*> kernel(int device, int32_t op, int64_t words, bool scalar) {
+  Result<Primitive*> kernel(int device, int32_t op, int64_t words, bool scalar) {
     std::lock_guard lock(mutex_);
-    Kernel*& kernel = kernels_[{device, op, words, scalar}];
+    Primitive*& kernel = kernels_[{device, op, words, scalar}];
     if (kernel != nullptr) return kernel;
     ep_primitive_desc desc =
         provider::descriptor(EP_PRIMITIVE_binary, {provider::dense(EP_ROLE_DST, EP_DTYPE_i32, {words}),
@@ -61,7 +61,7 @@ class ProviderMachine final : public Machine {
   }
 
   std::mutex mutex_;
-  std::map<std::tuple<int, int32_t, int64_t, bool>, Kernel*> kernels_;
+  std::map<std::tuple<int, int32_t, int64_t, bool>, Primitive*> kernels_;
 };
 
 Machine* open_machine() {
