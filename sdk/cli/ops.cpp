@@ -166,6 +166,15 @@ void print_support(const OpSupport& support, const Device& device) {
   print_table(rows);
 }
 
+void print_indented(std::string_view text) {
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    std::printf("%s%.*s\n", line.empty() ? "" : "  ", static_cast<int>(line.size()), line.data());
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
 // Shows how to call the op, what the op returns, and who computes it.
 int show_op(const OpsOptions& options) {
   const DynamicOp& op = find_op(options.name);
@@ -181,7 +190,7 @@ int show_op(const OpsOptions& options) {
     return 0;
   }
   for (const std::string& signature : signatures) std::printf("%s\n", signature.c_str());
-  std::printf("  %s\n", std::string(op.doc).c_str());
+  print_indented(op.doc);
   for (const auto& [device, support] : supports) print_support(support, device);
   return 0;
 }

@@ -92,7 +92,7 @@ class LineReader {
     for (size_t i = 0; i < list.size(); ++i) {
       if (list[i].name == word) return static_cast<Id>(i);
     }
-    wrong(fmt::format("'{}' is not a {} above this line", word, what));
+    wrong(fmt::format("there is no {} '{}' above this line", what, word));
   }
   std::vector<Id> axes(const char* word) {
     std::vector<Id> result;

@@ -94,10 +94,9 @@ TEST(LoopVerifier, RefusesWhatIsNotWellMade) {
   EXPECT_EQ(refusal(with(kRmsNorm, "w[r]", "w[r + 1]")),
             "Stage u reaches element r + 1 of buffer w, from 1 to 24, but the buffer has 24 elements.");
   EXPECT_EQ(refusal(with(kRmsNorm, "axis r 24", "axis x 24")),
-            "Line 8 of a kernel: at position 23 'r' is no axis above this line.");
+            "Line 8 of a kernel: at position 23 there is no axis 'r' above this line.");
   EXPECT_EQ(refusal(with(kRmsNorm, "in w f32", "in x f32")),
-            "Line 10 of a kernel: at position 56 'w' is no buffer above "
-            "this line.");
+            "Line 10 of a kernel: at position 56 there is no buffer 'w' above this line.");
   EXPECT_EQ(refusal(with(kRmsNorm, "in w f32", "in w f16")), "mul needs f16 as argument 1, but got f32.");
   EXPECT_EQ(refusal(with(kRmsNorm, "in w f32", "in w f8e4m3fn")),
             "Buffer w is of f8e4m3fn; a kernel has buffers of bool, integers from 8 bits on, f16, bf16, f32 and f64.");

@@ -203,8 +203,8 @@ TEST(SecondOrder, IsNeverWrongWhereStateWasWritten) {
     backward({loss}, {}, {.retain_graph = true});
     return loss;
   });
-  EXPECT_TRUE(
-      contains(error_of([&] { ask(keeps(x)); }), "leaves gradients on leaves, so its gradient has no gradient"));
+  EXPECT_TRUE(contains(error_of([&] { ask(keeps(x)); }),
+                       "leaves gradients on leaves, so its gradient cannot be differentiated again"));
   Tensor loss;
   {
     auto gone = compile([&](const Tensor& in) { return sum(in * square(w)); }, {.name = "gone"});
