@@ -462,7 +462,7 @@ def max_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, p
 
 def max_pool3d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, dilation: Sizes = 1, ceil_mode: bool = False,
                return_indices: bool = False) -> Any:
-    """Returns the maximum of each window of input (N, C, D, H, W) or (C, D, H, W). max_pool2d describes the arguments."""
+    """Returns the maximum of each window of input (N, C, D, H, W) or (C, D, H, W). max_pool2d lists the arguments."""
     return _max_pool(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices, 3)
 
 
@@ -1040,7 +1040,7 @@ def _reduced(losses: Tensor, reduction: str) -> Tensor:
 
 
 def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean") -> Tensor:
-    """binary_cross_entropy_with_logits of each class, averaged over the classes of a row. input and target are (N, C)."""
+    """binary_cross_entropy_with_logits of each class, averaged over the classes. input and target are (N, C)."""
     def loss(x: Tensor, y: Tensor, scale: Tensor | None) -> Tensor:
         losses = -(y * tenon.logsigmoid(x) + (1 - y) * tenon.logsigmoid(-x))
         return _reduced(tenon.mean(losses if scale is None else losses * scale, -1), reduction)
