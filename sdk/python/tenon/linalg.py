@@ -359,7 +359,7 @@ def matrix_rank(A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: An
     """Number of singular values greater than max(atol, rtol * the greatest). hermitian takes magnitudes of
     eigenvalues instead.
 
-    rtol defaults to max(m, n) * epsilon, or to 0 if atol is positive. tol replaces atol.
+    rtol defaults to max(m, n) * epsilon, or to 0 if atol is positive. tol replaces atol and sets rtol to 0.
     """
     _require_matrices("matrix_rank", A)
     if tol is not None:
