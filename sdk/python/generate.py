@@ -1,5 +1,6 @@
-"""Generates from the op list: methods.inc (ops that are methods of Tensor), in_place.inc (ops with an in-place
-variant) and __init__.pyi (type stubs).
+"""Generates the parts of the Python package that depend on the op list.
+
+methods.inc: ops that are methods of Tensor. in_place.inc: ops with an in-place variant. __init__.pyi: type stubs.
 
 usage: generate.py OPS.yaml --ep-api DIR --stubs TEMPLATE.pyi --out DIR
 """
