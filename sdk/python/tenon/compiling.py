@@ -176,11 +176,11 @@ class Compiled:
         return total
 
     def memory(self):
-        """Returns a dict of bytes for each recording, at the sizes of its first call.
+        """Returns for each recording a dict of bytes at the sizes of its first call.
 
-        saved: kept by forward for backward. live: the most that values occupy at once. saved_before, live_before:
-        the same if nothing were computed twice. planned: allocated for values by a run of the newest program.
-        again: computed twice.
+        saved: values that forward keeps for backward. live: the most bytes that values occupy at once. saved_before and
+        live_before: the same without recomputation. planned: allocated for values by a run of the newest program.
+        again is a text that lists the values computed twice.
         """
         return [row for program in self._all() for row in program.memory()]
 
@@ -211,7 +211,7 @@ def compile(function=None, *, name=None, exact=False, whole=True, check=True, fu
         recompute: computes cheap values again instead of keeping them.
         memory_limit: the bytes that values of a run may occupy at once, without arguments and tensors from
             outside. Values are computed again until they fit. If they cannot, an error names the least limit.
-        frozen: tensors from outside that are constants.
+        frozen: tensors from outside that are constants. A later write to one is an error.
         name: a name for messages; by default the name of the function.
 
     Example:
