@@ -40,7 +40,7 @@ def save(object, path, *, metadata=None):
     """Writes a Tensor (.npy), or a dict of Tensors by name such as a state_dict (.npz, .safetensors).
 
     Args:
-        object: nested dicts are allowed; their names are joined with a point.
+        object: the Tensor or the dict. The names of nested dicts are joined with a point.
         path: its ending chooses the format.
         metadata: a dict of texts by name, for safetensors files only.
 

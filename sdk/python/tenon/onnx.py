@@ -157,7 +157,7 @@ def _as_axes(name: str, axes: Any) -> dict[int, str]:
 
 
 def _names_of(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
-    """Returns a name for each tensor among the arguments: its parameter's, with a number if that holds several
+    """Returns a name for each tensor among the arguments: the name of its parameter, with a number if it holds several
     tensors."""
     import inspect
     called = getattr(function, "forward", function)

@@ -836,7 +836,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
 
     Args:
         padding_idx: the row that receives no gradient.
-        max_norm: first shortens, in place, each used row whose norm of order norm_type is greater.
+        max_norm: first shortens, in place, each used row whose norm, of order norm_type, is greater than this.
         scale_grad_by_freq: divides the gradient of a row by the number of times it is used.
         sparse: ignored; gradients are dense.
 

@@ -20,8 +20,8 @@ class LBFGS(Optimizer):
 
     Args:
         max_iter, max_eval: the greatest numbers of iterations and of calls of the closure per step.
-        tolerance_grad: ends the step if no element of the gradient is greater.
-        tolerance_change: ends the step if loss or parameters change less.
+        tolerance_grad: ends the step if no element of the gradient is greater than this.
+        tolerance_change: ends the step if the loss or all parameters change by less than this.
         history_size: the number of changes that are kept.
         line_search_fn: None always moves by lr; "strong_wolfe" searches for a length.
 

@@ -20,7 +20,7 @@ class Adafactor(Optimizer):
         beta2_decay: the share of a new square in step t is t ** beta2_decay.
         eps: the least root of a mean square (None: the epsilon of the dtype), and the least root mean square of a
             parameter.
-        d: shortens an update whose root mean square is greater.
+        d: shortens an update whose root mean square is greater than this.
         weight_decay: multiplies the parameter by 1 - lr * weight_decay.
     """
 
