@@ -1,13 +1,15 @@
-"""Makes what the package has of the op list: methods.inc, the ops that are methods of Tensor, in_place.inc, those that have
-an in-place variant, and __init__.pyi, the stubs.
+"""Generates the parts of the Python package that depend on the op list.
 
-usage: generate.py OPS.yaml --ep-api DIR --stubs TEMPLATE.pyi --out DIR"""
+methods.inc: ops that are methods of Tensor. in_place.inc: ops with an in-place variant. __init__.pyi: type stubs.
+
+usage: generate.py OPS.yaml --ep-api DIR --stubs TEMPLATE.pyi --out DIR
+"""
 
 import argparse
 import pathlib
 import sys
 
-sys.dont_write_bytecode = True  # the modules lie in the source tree
+sys.dont_write_bytecode = True  # keeps compiled modules out of the source tree
 CORE = pathlib.Path(__file__).resolve().parents[2] / "core/ops"
 sys.path.insert(0, str(CORE))
 
@@ -15,7 +17,7 @@ from generator.emit.doc import in_place_text, plain_text, stub_docstring
 from generator.emit.python import KEYWORDS, calls_of, default_of, own_keywords
 from generator.model.op_list import load
 
-# Types of parameters and of what they convert (core/ops/conversions.h).
+# Python types that each type of parameter accepts (core/ops/conversions.h).
 TYPES = {
     "Tensor": "Tensor", "Tensor!": "Tensor", "Tensor|Scalar": "Tensor | Number", "Tensor|float": "Tensor | Number",
     "Tensor[]": "Sequence[Tensor]", "Scalar": "Number", "int": "SupportsIndex", "float": "_Float", "bool": "_Bool",
@@ -26,7 +28,7 @@ KEYWORD_TYPES = {"out": "Tensor | None", "inplace": "_Bool"}
 
 
 def parameters_of(op, signature, method, variant):
-    """The parameters as Python writes them; None where one of them is a keyword of Python."""
+    """Returns the parameters as Python source; None if the name of one is a Python keyword."""
     parts, starred = [], False
     for i, p in enumerate(signature.parameters):
         if method and i == 0:
@@ -47,7 +49,7 @@ def parameters_of(op, signature, method, variant):
 
 
 def with_free_numbers(op, signature):
-    """A list of ints that comes last may be written without brackets: x.reshape(2, 3)."""
+    """True if the op ends with a list of ints that may be written without brackets: x.reshape(2, 3)."""
     places = [p for p in signature.parameters if not p.keyword_only]
     return places and places[-1].type == "int[]" and all(p.type in ("Tensor", "Tensor!") for p in places[:-1]) and len(places) <= 2
 
@@ -61,7 +63,7 @@ def result_of(signature):
 
 
 def functions(op, method):
-    """The lines of one op, of all its signatures and variants. The first function has the whole docstring."""
+    """Returns the stub lines of an op, for all signatures and variants. The first function has the full docstring."""
     lines = []
     listed = [(op.name, "", plain_text(op.doc.summary))]
     if "inplace" in op.variants:
@@ -94,7 +96,7 @@ def functions(op, method):
 
 
 def stub_names(template):
-    """What the template declares by hand, at its top and in Tensor."""
+    """Returns the names that the template declares by hand: at the top level, and in Tensor."""
     top, in_tensor, inside = set(), set(), False
     for line in template.splitlines():
         if line.startswith("class "):

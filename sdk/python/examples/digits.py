@@ -1,7 +1,8 @@
-"""Trains a small net on scikit-learn's digits, 8 x 8 pixels each, until it knows 97 of 100 that it has never seen.
+"""Trains a small net on scikit-learn's 8 x 8 pixel digits. It recognises about 97 of 100 digits that it has not seen.
 
     pip install scikit-learn
-    python digits.py [--epochs 40] [--save digits.safetensors] [--eager]"""
+    python digits.py [--epochs 40] [--save digits.safetensors] [--eager]
+"""
 
 import argparse
 
@@ -29,7 +30,7 @@ def accuracy(net, images, labels):
 
 
 def data(seed=0):
-    """Images to learn and images to be asked, then the labels of both."""
+    """Returns training images, test images, training labels and test labels."""
     digits = load_digits()
     images = (digits.images / 16).astype("float32")[:, None]
     parts = train_test_split(images, digits.target, test_size=0.25, random_state=seed, stratify=digits.target)
@@ -37,13 +38,13 @@ def data(seed=0):
 
 
 def train(epochs=40, batch=64, compiled=True, seed=0, after_epoch=None):
-    """Gives the net, its share of right answers on digits that it was not trained on, and the loss of each epoch.
+    """Returns the net, the share of test digits that it recognises, and the loss of each epoch.
 
-    after_epoch: is called with the losses so far."""
+    after_epoch: a function that is called after each epoch with the list of losses so far."""
     tenon.manual_seed(seed)
     images, test_images, labels, test_labels = data(seed)
     net = make_net()
-    rate = tenon.tensor(0.0)  # a tensor, since compiled steps read it anew each time
+    rate = tenon.tensor(0.0)  # a tensor, because compiled steps read its current value
     optimizer = optim.AdamW(net.parameters(), lr=rate, weight_decay=1e-3, capturable=True)
     optimizer.prepare()
     steps = len(images) // batch

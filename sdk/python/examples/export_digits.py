@@ -1,6 +1,8 @@
-"""Trains the net of digits.py, draws its loss, exports it as an ONNX model, and lets the tool run the model.
+"""Trains the net of digits.py, draws its loss, exports it as an ONNX model, and runs the model with the command-line
+tool.
 
-    python export_digits.py [--epochs 20] [--folder digits] [--tool tenon]"""
+    python export_digits.py [--epochs 20] [--folder digits] [--tool tenon]
+"""
 
 import argparse
 import pathlib
@@ -15,7 +17,7 @@ BAR = 30
 
 
 def show(losses, epochs):
-    """A bar that grows, on a terminal alone."""
+    """Shows a progress bar if standard error is a terminal."""
     if not sys.stderr.isatty():
         return
     done = len(losses) * BAR // epochs
@@ -26,7 +28,7 @@ def show(losses, epochs):
 
 
 def draw(losses, width=640, height=320, margin=48):
-    """The loss of each epoch as the text of an SVG; the axis of losses is logarithmic."""
+    """Returns an SVG of the loss of each epoch, with a logarithmic axis for the loss."""
     logs = np.log10(np.maximum(losses, 1e-6))
     low, high = np.floor(logs.min()), np.ceil(logs.max())
     if low == high:
@@ -48,7 +50,7 @@ def draw(losses, width=640, height=320, margin=48):
 
 
 def run_tool(tool, model, images, folder):
-    """The scores that the tool gives for `images`."""
+    """Returns the scores that the command-line tool computes for `images`."""
     np.save(folder / "images.npy", np.asarray(images))
     done = subprocess.run([tool, "run", str(model), "--input", f"images={folder / 'images.npy'}", "--output", str(folder)],
                           capture_output=True, text=True)

@@ -1,9 +1,9 @@
 """Tenon: tensors on any device that a plug-in describes.
 
     import tenon
-    x = tenon.tensor([[1.0, -2.0]])         # or of a NumPy array, or anything with DLPack
-    y = tenon.relu(x) + 1                    # every op of `tenon ops` is a function of its name
-    numpy.asarray(y)                         # without a copy where the host reaches the memory
+    x = tenon.tensor([[1.0, -2.0]])         # also from a NumPy array or any object with DLPack
+    y = tenon.relu(x) + 1                    # every op that `tenon ops` lists is a function
+    numpy.asarray(y)                         # no copy if the host can address the memory
 """
 
 from tenon._tenon import *
@@ -22,9 +22,9 @@ from tenon.reporting import doctor
 inf, nan, pi, e = 1e999, 1e999 - 1e999, 3.141592653589793, 2.718281828459045
 newaxis = None
 
-# PyTorch's names of dtypes. They hide functions of Python in this module alone.
+# PyTorch's names of dtypes. They hide built-in functions of Python only in this module.
 half, float, double, short, int, long = float16, float32, float64, int16, int32, int64
 
-# What most programs do not need is loaded where it is first asked for.
+# Modules that many programs do not need are loaded on first use.
 nn, optim, onnx, array_api, global_, linalg, fft, special, signal = (
     _later.Later("tenon." + name) for name in ("nn", "optim", "onnx", "array_api", "global_", "linalg", "fft", "special", "signal"))

@@ -1,4 +1,4 @@
-"""How often modules have changed: a compiled function looks at its modules again only where this number is another one."""
+"""Counts changes of modules. A compiled function checks its modules only if the count differs from its last call."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def _has_tensors(value: Any) -> bool:
 
 
 def _like(before: Any, found: Any) -> Any:
-    """What JSON made of a value, with the tuples and keys that stand in `before`."""
+    """Gives a value that was read from JSON the tuples and the key types of `before`."""
     if isinstance(before, (list, tuple)) and isinstance(found, list):
         olds = [*before, *[None] * len(found)]
         items = [_like(old, new) for old, new in zip(olds, found)]
@@ -33,14 +33,17 @@ def _like(before: Any, found: Any) -> Any:
 
 
 class _State:
-    """The tensors in an object, and the texts of what else it has, by the path that leads to each; and how what was loaded comes into
-    it. A list without tensors is one text, so that it may be longer when it is saved than when it is loaded."""
+    """The tensors of an object, and its other values as JSON texts, by the path of each. `take` writes loaded values
+    back.
+
+    A list without tensors is a single text, so it may have another length in the checkpoint than in the object.
+    """
 
     def __init__(self, object: Any, caller: str) -> None:
         self.caller = caller
         self.tensors: dict[str, Tensor] = {}
         self.texts: dict[str, str] = {}
-        self.places: dict[str, tuple[Any, Any]] = {}  # of the numbers: a container and a key
+        self.places: dict[str, tuple[Any, Any]] = {}  # for each text: its container and key
         self.finishes: list[Callable[[], Any]] = []
         self._visit(object, "", [object], 0)
         if "" in self.tensors or "" in self.texts:
@@ -83,7 +86,7 @@ class _State:
         where[name] = value
 
     def take(self, texts: dict[str, str]) -> None:
-        """Puts numbers where they were, and lets objects know of their state."""
+        """Writes loaded values into their containers, and passes loaded states to load_state_dict."""
         for name, (container, key) in self.places.items():
             try:
                 container[key] = _like(container[key], json.loads(texts[name]))
@@ -94,18 +97,29 @@ class _State:
 
 
 def save(object: Any, folder: str | os.PathLike[str]) -> None:
-    """Writes a state as a checkpoint, a folder that all ranks see: a dict of tensors, numbers, texts, modules, optimisers and whatever
-    else has a state_dict, or lists and dicts of these. Every rank calls it, and writes the parts that it holds, each once. Of what is
-    not global the first rank's is written. A checkpoint that is in the folder is replaced when the new one is complete."""
+    """Writes a checkpoint into a folder that all ranks can access. Every rank calls it and writes each part that it
+    holds once.
+
+    Args:
+        object: a dict or list of tensors, numbers, texts, objects with a state_dict such as modules and optimisers, and
+            dicts and lists of these. Values that are not global are taken from the first rank.
+        folder: a checkpoint in it is replaced when the new one is complete.
+
+    Errors: TypeError for other values; ValueError if two values have the same path.
+    """
     state = _State(object, "save()")
     _tenon._global.save(os.fspath(folder), state.tensors, state.texts)
 
 
 def load(object: Any, path: str | os.PathLike[str]) -> list[str]:
-    """Brings a checkpoint, or one safetensors file, into an object like the one that was saved: tensors are filled where they are and
-    as they are spread, on however many ranks; numbers and texts of dicts and lists are replaced. Every rank calls it, and reads the
-    elements that it holds. Gives the names of tensors that the object has no place for. A name that the checkpoint has not, or another
-    shape or dtype, is an error on every rank, and then no tensor was written."""
+    """Reads a checkpoint, or a safetensors file, into an object like the saved one. Every rank calls it and reads
+    the elements that it holds, on any number of ranks.
+
+    Tensors are overwritten and keep their layout. Numbers and texts in dicts and lists are replaced. Returns the
+    names of tensors that the object does not have.
+
+    Errors, on every rank and before any tensor is written: a missing name, another shape or another dtype.
+    """
     state = _State(object, "load()")
     texts, unread = _tenon._global.load(os.fspath(path), state.tensors, list(state.texts))
     state.take(texts)

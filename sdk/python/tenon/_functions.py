@@ -1,4 +1,5 @@
-"""Functions of PyTorch that are no ops of the list, in ops: parts of matrices, copies of views, random numbers, and others."""
+"""Functions of PyTorch that have no row in the op list, written in ops: parts of decompositions, copies of views,
+random numbers and others."""
 
 import collections
 import itertools
@@ -16,7 +17,7 @@ def _as_sizes(size):
     return (size,) if hasattr(size, "__index__") else tuple(size)
 
 
-# ---- complex numbers, of which real ones are a part ----
+# ---- functions of complex numbers, for real input ----
 
 def _itself(name):
     def same(input):
@@ -31,7 +32,7 @@ for _name in ("conj", "conj_physical", "resolve_conj", "resolve_neg", "real"):
 
 @both
 def angle(input):
-    """0 where input is positive, pi where it is negative; NaN stays."""
+    """The angle of each real number in the complex plane: 0 for positive input, pi for negative input, NaN for NaN."""
     wide = input if input.dtype.is_floating_point else _tenon.cast(input, _tenon.f32)
     return _tenon.where(wide < 0, math.pi, _tenon.where(_tenon.isnan(wide), wide, 0.0))
 
@@ -52,7 +53,9 @@ for _name in ("lu_unpack", "matrix_exp"):
 
 @both
 def lu(A, pivot=True, get_infos=False):
-    """L and U in one matrix and the pivots, as linalg.lu_factor; with get_infos also zeros, as it throws otherwise."""
+    """L and U in one matrix, and the pivots, like linalg.lu_factor.
+
+    get_infos also returns info, which is always 0 because failures raise errors."""
     from tenon import linalg
     factors, pivots, info = linalg.lu_factor_ex(A, pivot=pivot)
     return (factors, pivots, info) if get_infos else (factors, pivots)
@@ -60,7 +63,7 @@ def lu(A, pivot=True, get_infos=False):
 
 @both
 def lu_solve(b, LU_data, LU_pivots):
-    """X with A X = b, where LU_data and LU_pivots are what linalg.lu_factor gave of A."""
+    """Returns X with A @ X = b. LU_data and LU_pivots are the results of linalg.lu_factor(A)."""
     from tenon import linalg
     return linalg.lu_solve(LU_data, LU_pivots, b)
 
@@ -72,7 +75,11 @@ _TriangularSolve = collections.namedtuple("triangular_solve", ["solution", "clon
 
 @both
 def svd(input, some=True, compute_uv=True):
-    """U, the singular values and V, of as many columns as there are values, or square unless `some`."""
+    """Singular value decomposition: U, S and V with input = U @ diag(S) @ V.T.
+
+    some: U (..., m, k) and V (..., n, k) with k = min(m, n); otherwise both are square. compute_uv=False returns
+    zeros for U and V.
+    """
     if not compute_uv:
         values = _tenon.linalg_svdvals(input)
         square = [_tenon.zeros((*input.shape[:-2], side, side), dtype=input.dtype, device=input.device) for side in input.shape[-2:]]
@@ -84,21 +91,22 @@ def svd(input, some=True, compute_uv=True):
 
 @both
 def qr(input, some=True):
-    """Q and R of linalg.qr, complete unless `some`."""
+    """Q and R of linalg.qr, in mode "reduced" if `some`, else "complete"."""
     from tenon import linalg
     return _Qr(*linalg.qr(input, "reduced" if some else "complete"))
 
 
 @both
 def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False):
-    """X with A X = b, or A^T X = b, where one triangle of A is read; and A."""
+    """Returns X with A @ X = b (transpose: A.T @ X = b), and a copy of A. Reads only the upper (or lower) triangle
+    of A."""
     matrix = _tenon.transpose(A, -2, -1) if transpose else A
     return _TriangularSolve(_tenon.linalg_solve_triangular(matrix, b, upper=upper != transpose, unitriangular=unitriangular), _tenon.clone(A))
 
 
 @both
 def cholesky_inverse(input, upper=False):
-    """The inverse of the matrix whose Cholesky factor is given."""
+    """Returns the inverse of the matrix whose Cholesky factor is input."""
     if input.ndim < 2 or input.size(-1) != input.size(-2):
         _refuse(f"cholesky_inverse: input must hold square matrices, but its shape is {tuple(input.shape)}.")
     eye = _tenon.eye(input.size(-1), dtype=input.dtype, device=input.device)
@@ -107,7 +115,9 @@ def cholesky_inverse(input, upper=False):
 
 @public
 def svd_lowrank(A, q=6, niter=2, M=None):
-    """U, the singular values and V of a matrix of rank q or less, by random projections (Halko et al. 2009)."""
+    """Approximate U, S and V of the q greatest singular values, by random projections (Halko et al. 2009).
+
+    niter: power iterations, each of which makes the result more precise. M: is subtracted from A first."""
     A = A if M is None else A - _tenon.broadcast_to(M, tuple(A.shape))
     m, n = A.shape[-2:]
     turned = m < n
@@ -123,7 +133,7 @@ def svd_lowrank(A, q=6, niter=2, M=None):
 
 @public
 def pca_lowrank(A, q=None, center=True, niter=2):
-    """svd_lowrank of columns from which, with center, their mean is taken."""
+    """svd_lowrank of A. `center` first subtracts the mean of each column."""
     m, n = A.shape[-2:]
     q = min(6, m, n) if q is None else q
     if not 0 <= q <= min(m, n):
@@ -135,7 +145,7 @@ def pca_lowrank(A, q=None, center=True, niter=2):
 
 @public
 def broadcast_shapes(*shapes):
-    """The shape to which all shapes broadcast."""
+    """Returns the shape that all shapes broadcast to."""
     listed = [_as_sizes(each) for each in shapes]
     result = []
     for lengths in itertools.zip_longest(*(reversed(each) for each in listed), fillvalue=1):
@@ -148,7 +158,7 @@ def broadcast_shapes(*shapes):
 
 @public
 def combinations(input, r=2, with_replacement=False):
-    """All choices of r elements of a list, as rows, in the order of their positions."""
+    """Returns all combinations of r elements of a list, one per row, in the order of their positions."""
     if input.ndim != 1:
         _refuse(f"combinations: input must be a list, but its shape is {tuple(input.shape)}.")
     if r < 0:
@@ -164,7 +174,7 @@ def combinations(input, r=2, with_replacement=False):
 
 @both
 def sum_to_size(self, *size):
-    """The sum over the axes along which a tensor of this size would be broadcast."""
+    """Sums over the axes along which a tensor of this size would be broadcast to the shape of self."""
     size = tuple(size[0]) if len(size) == 1 and not hasattr(size[0], "__index__") else size
     if not size:
         return _tenon.sum(self)
@@ -179,7 +189,7 @@ def sum_to_size(self, *size):
 
 @both
 def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
-    """A copy of input with src in the place of diagonal(input, offset, dim1, dim2)."""
+    """Returns a copy of input whose diagonal(input, offset, dim1, dim2) is replaced by src."""
     places = _tenon.reshape(_tenon.arange(input.numel(), device=input.device), tuple(input.shape))
     at = _tenon.diagonal(places, offset, dim1, dim2)
     if tuple(at.shape) != tuple(src.shape):
@@ -203,7 +213,8 @@ _copies("alias_copy", lambda input: input)
 
 @public
 def unfold_copy(input, dimension, size, step):
-    """The windows of `size` elements along an axis, `step` apart: the axis counts them, and a last one holds their elements."""
+    """Returns windows of `size` elements along the axis `dimension`, `step` apart. That axis counts the windows, and
+    a new last axis holds their elements."""
     whole = input.ndim == 0
     input = _tenon.reshape(input, (1,)) if whole else input
     axis, length = dimension % input.ndim, input.size(dimension)
@@ -217,25 +228,25 @@ def unfold_copy(input, dimension, size, step):
 
 @both
 def unsafe_chunk(input, chunks, dim=0):
-    """chunk."""
+    """Same as chunk."""
     return _tenon.chunk(input, chunks, dim)
 
 
 @both
 def unsafe_split(input, split_size, dim=0):
-    """split."""
+    """Same as split."""
     return _tenon.split(input, split_size, dim)
 
 
 @both
 def split_with_sizes(input, split_sizes, dim=0):
-    """Views of parts of the lengths split_sizes along dim."""
+    """Returns views of consecutive parts along dim, of the lengths split_sizes."""
     return _tenon.split(input, list(split_sizes), dim)
 
 
 @public
 def unravel_index(indices, shape):
-    """The coordinates of positions that count row-major in a tensor of this shape: a tensor for each axis."""
+    """Converts positions in a flattened tensor of this shape to coordinates: one tensor for each axis."""
     shape = _as_sizes(shape)
     if indices.dtype.is_floating_point or indices.dtype == _tenon.bool:
         _refuse(f"unravel_index: indices must hold integers, not {indices.dtype.name}.")
@@ -254,7 +265,8 @@ def unravel_index(indices, shape):
 
 @public
 def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """A tensor with undefined elements whose axes lie in memory in the order physical_layout, the outermost first."""
+    """Returns a tensor with undefined elements. physical_layout lists its axes in their order in memory, outermost
+    first."""
     size, order = tuple(size), tuple(physical_layout)
     if sorted(axis % max(len(size), 1) for axis in order) != list(range(len(size))):
         _refuse(f"empty_permuted: physical_layout must name each of {len(size)} axes once, not {order}.")
@@ -265,13 +277,14 @@ def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=Non
 
 @public
 def scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
-    """A number as a tensor of rank 0, of f32 unless dtype says otherwise."""
+    """Returns a number as a tensor of rank 0, f32 by default."""
     return _tenon.tensor(s, dtype=_tenon.f32 if dtype is None else dtype, device=device, requires_grad=requires_grad)
 
 
 @public
 def fill(input, value):
-    """A tensor of input's shape, dtype and device with one value everywhere, a number or a tensor of rank 0."""
+    """Returns a tensor with the shape, dtype and device of input whose elements all are `value`, a number or a
+    tensor of rank 0."""
     if isinstance(value, Tensor):
         if value.ndim:
             _refuse(f"fill: value must have rank 0, but its shape is {tuple(value.shape)}.")
@@ -281,13 +294,13 @@ def fill(input, value):
 
 @public
 def constant_pad_nd(input, pad, value=0):
-    """pad with a constant."""
+    """Same as pad with mode "constant"."""
     return _tenon.pad(input, list(pad), "constant", value)
 
 
 @both
 def nonzero_static(input, *, size, fill_value=-1):
-    """The first `size` rows of nonzero; rows of fill_value where there are fewer."""
+    """Returns the first `size` rows of nonzero(input). Missing rows are filled with fill_value."""
     if size < 0:
         _refuse(f"nonzero_static: 'size' must be an non-negative integer, not {size}.")
     positions, count = _tenon.nonzero_padded(input, size)
@@ -302,7 +315,7 @@ _Frexp = collections.namedtuple("frexp", ["mantissa", "exponent"])
 
 @both
 def frexp(input):
-    """The mantissa, of a magnitude within 1/2 and 1, and the i32 exponent: mantissa 2^exponent is input."""
+    """Returns mantissa and i32 exponent with input = mantissa * 2 ** exponent and 0.5 <= |mantissa| < 1."""
     if not input.dtype.is_floating_point:
         _refuse(f"frexp: input must hold floats, not {input.dtype.name}.")
     wide = _tenon.cast(input, _tenon.f64)
@@ -319,7 +332,7 @@ def frexp(input):
 
 @both
 def renorm(input, p, dim, maxnorm):
-    """Slices along dim whose norm of order p is over maxnorm, made shorter to it."""
+    """Scales down the slices along dim whose p-norm is greater than maxnorm, so that it is maxnorm."""
     if not p > 0 or maxnorm < 0:
         _refuse(f"renorm: p must be above 0 and maxnorm at least 0, not {p} and {maxnorm}.")
     if input.ndim < 2:
@@ -345,8 +358,9 @@ _of_special("polygamma", as_method=False)
 
 @both
 def index_reduce(input, dim, index, source, reduce, *, include_self=True):
-    """A copy of input in which slices along dim at the positions of index (a list) are combined with those of source by
-    reduce: prod, mean, amax or amin."""
+    """Returns a copy of input in which slice index[i] along dim is combined with slice i of source.
+
+    reduce: "prod", "mean", "amax" or "amin". include_self=False does not include the slices of input themselves."""
     if reduce not in ("prod", "mean", "amax", "amin"):
         _refuse(f"index_reduce: reduce is '{reduce}'; it may be prod, mean, amax or amin.")
     if index.ndim > 1:
@@ -375,7 +389,7 @@ def _in_place(name):
 
 
 def _polygamma_(self, n):
-    """As polygamma, written into the tensor."""
+    """Like polygamma, written into the tensor."""
     from tenon import special
     return _tenon.copy_(self, special.polygamma(n, self))
 
@@ -384,7 +398,7 @@ Tensor.polygamma_ = _polygamma_
 
 
 def _polygamma(self, n):
-    """As tenon.special.polygamma."""
+    """Like tenon.special.polygamma."""
     return globals()["polygamma"](n, self)
 
 
@@ -396,7 +410,7 @@ for _name in ("renorm", "conj_physical", "i0", "igamma", "igammac", "mvlgamma", 
 # ---- random numbers, written into a tensor ----
 
 def _uniform(self, generator):
-    """Numbers within 0 and 1, without both, in f32 or f64."""
+    """Returns random numbers between 0 and 1, exclusive, in f32 or f64."""
     dtype = _tenon.f64 if self.dtype == _tenon.f64 else _tenon.f32
     drawn = _tenon.rand(tuple(self.shape), dtype=dtype, device=self.device, generator=generator)
     return _tenon.clamp(drawn, 2.0**-54 if dtype == _tenon.f64 else 2.0**-26)
@@ -422,7 +436,7 @@ def _no_grad():
 
 @_drawn("cauchy_")
 def _cauchy(self, generator, median=0.0, sigma=1.0):
-    """Overwrites the tensor with numbers of Cauchy's distribution around median."""
+    """Fills the tensor with random numbers of the Cauchy distribution with location `median` and scale `sigma`."""
     if sigma <= 0:
         _refuse(f"cauchy_: sigma must be above 0, not {sigma}.")
     return _tenon.tan((_uniform(self, generator) - 0.5) * math.pi) * sigma + median
@@ -430,7 +444,7 @@ def _cauchy(self, generator, median=0.0, sigma=1.0):
 
 @_drawn("geometric_")
 def _geometric(self, generator, p):
-    """Overwrites the tensor with counts of trials up to the first success, which has probability p."""
+    """Fills the tensor with random numbers of trials up to the first success, which has probability p."""
     if not 0 < p < 1:
         _refuse(f"geometric_: p must be within 0 and 1, not {p}.")
     return _tenon.ceil(_tenon.log(_uniform(self, generator)) / math.log1p(-p))
@@ -438,7 +452,7 @@ def _geometric(self, generator, p):
 
 @_drawn("log_normal_")
 def _log_normal(self, generator, mean=1.0, std=2.0):
-    """Overwrites the tensor with numbers whose logarithms are normally distributed."""
+    """Fills the tensor with exp(x), where x is normal with this mean and standard deviation."""
     if std <= 0:
         _refuse(f"log_normal_: std must be above 0, not {std}.")
     dtype = _tenon.f64 if self.dtype == _tenon.f64 else _tenon.f32
@@ -453,7 +467,7 @@ def native_dropout_backward(grad_output, mask, scale):
 
 @public
 def native_layer_norm(input, normalized_shape, weight, bias, eps):
-    """layer_norm, and the mean and 1 / sqrt(variance + eps) of each row."""
+    """Returns layer_norm, and the mean and 1 / sqrt(variance + eps) of each row."""
     axes = len(normalized_shape)
     result, mean, inverse = _tenon.layer_norm_with_statistics(input, list(normalized_shape), weight, bias, eps)
     shape = tuple(input.shape[:input.ndim - axes]) + (1,) * axes
@@ -463,7 +477,7 @@ def native_layer_norm(input, normalized_shape, weight, bias, eps):
 
 @public
 def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
-    """group_norm, and the mean and 1 / sqrt(variance + eps) of each group."""
+    """Returns group_norm, and the mean and 1 / sqrt(variance + eps) of each group."""
     grouped = _tenon.reshape(input, (N, group, C * HxW // group))
     variance, mean = _tenon.var_mean(grouped, [2], correction=0)
     return _tenon.group_norm(input, group, weight, bias, eps), mean, _tenon.rsqrt(variance + eps)
@@ -481,11 +495,11 @@ for _name in ("grid_sampler_2d", "grid_sampler_3d"):
     _grid_sampler(_name)
 
 
-# ---- matrices of distances ----
+# ---- distances ----
 
 @public
 def pdist(input, p=2.0):
-    """The distances of each row from each later one, as a list."""
+    """Returns the p-norm distance of every pair of rows, (0, 1), (0, 2), ..., (1, 2), ..., as a list."""
     if input.ndim != 2:
         _refuse(f"pdist: input must have rank 2, but its shape is {tuple(input.shape)}.")
     if p < 0:

@@ -1,6 +1,6 @@
 """Guards: the Python state that a recording depends on, and the check that it has not changed.
 
-Values are compared by type and bits, other objects by identity, and lists, dicts, sets and arrays by their elements."""
+Values are compared by type and bits; lists, dicts, sets and arrays by their elements; other objects by identity."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tenon._changes import Table, changes
 from tenon._structures import leaf_of
 from tenon._tenon import Tensor
 
-# How a guard reads its owner, numbers that _tenon._first_changed knows.
+# How a guard reads its owner. _tenon._first_changed uses the same numbers.
 ITEMS, ATTRIBUTES, LIST, DICT, DIGEST = range(5)
 
 ABSENT: Any = type("_Absent", (), {"__repr__": lambda self: "absent"})()
@@ -27,7 +27,7 @@ class _Guard(NamedTuple):
 
 
 def _digest(owner: Any) -> Any:
-    """The value to compare for an object whose elements are not compared one by one."""
+    """Returns the value to compare for an object whose elements are not compared one by one."""
     if isinstance(owner, (set, frozenset)):
         return frozenset(map(leaf_of, owner))
     if isinstance(owner, (bytearray, memoryview)):
@@ -38,7 +38,7 @@ def _digest(owner: Any) -> Any:
 
 
 def _now(guard: _Guard) -> _Guard:
-    """The guard with what its owner holds now."""
+    """Returns the guard with the current values of its owner."""
     kind, owner, names, _ = guard
     if kind == ITEMS:
         return guard._replace(values=tuple([owner.get(name, ABSENT) for name in names]))
@@ -64,7 +64,7 @@ def _is_same(a: Any, b: Any) -> bool:
 
 
 def _change(before: _Guard, now: _Guard) -> str:
-    """What differs, as the end of a sentence; empty: nothing."""
+    """Describes the difference, as the end of a sentence. Empty if there is none."""
     if len(before.names) != len(now.names) or len(before.values) != len(now.values) or not _is_same(before.names, now.names):
         return f"the elements of a {type(now.owner).__name__} have changed"
     for i, (was, is_now) in enumerate(zip(before.values, now.values)):
@@ -89,10 +89,10 @@ class Guards:
     """The values that a recording has read, as they were at their first read."""
 
     def __init__(self) -> None:
-        self._tables: dict[tuple[int, int], tuple[Any, dict[str, Any]]] = {}  # by the owner; items and attributes
+        self._tables: dict[tuple[int, int], tuple[Any, dict[str, Any]]] = {}  # guards of items and attributes, by kind and owner
         self._wholes: dict[int, _Guard] = {}  # by the owner
-        self._plans: list[tuple[_Guard, ...]] | None = None  # of modules, of others; None: they are made at the next question
-        self._seen = -1  # the number of changes up to which the guards of modules hold
+        self._plans: list[tuple[_Guard, ...]] | None = None  # guards of modules and other guards; None: made at the next check
+        self._seen = -1  # the count of changes at which the guards of modules were last valid
 
     def note(self, kind: int, owner: Any, name: str, value: Any) -> None:
         """Records that `owner` has `value` under `name`."""
@@ -108,7 +108,7 @@ class Guards:
             self._plans = None
 
     def change(self) -> str:
-        """Says what has changed since, as the end of a sentence; empty if nothing has."""
+        """Describes the first change since the recording, as the end of a sentence. Empty if nothing has changed."""
         plans = self._plans or self._make_plans()
         number = changes.number
         if number != self._seen:
@@ -134,6 +134,6 @@ class Guards:
             changed = _change(plan[first], now)
             if changed:
                 return changed
-            plan = plans[which] = (*plan[:first], now, *plan[first + 1:])  # equal objects, which are found faster the next time
+            plan = plans[which] = (*plan[:first], now, *plan[first + 1:])  # equal values: keeps the new objects, so the next check can compare identities
             first = _tenon._first_changed(plan, first + 1, ABSENT, _digest)
         return ""

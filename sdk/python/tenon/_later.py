@@ -1,8 +1,9 @@
-"""Modules of the package that are loaded when something in them is first asked for: `tenon.nn`.
+"""Modules of the package that are loaded on first use, such as `tenon.nn`.
 
-A `__getattr__` of the package would do the same. But the interpreter keeps no place of a name in a module that has one: it
-would look up `relu` of each `tenon.relu` anew, which takes a third of what an op may cost. importlib.util.LazyLoader shows
-another thread a module half loaded, before Python 3.11.9."""
+A `__getattr__` of the package would do the same. But the interpreter caches no lookups in a module that has one,
+so each `tenon.relu` would be looked up again, which takes a third of the time that an op may cost.
+importlib.util.LazyLoader lets another thread see a half-loaded module before Python 3.11.9.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ _waiting: dict[str, Later] = {}
 
 
 class Later(types.ModuleType):
-    """A module that is not loaded yet. It becomes itself where an attribute of it is asked for, or where it is imported."""
+    """A module that is not loaded yet. It loads when one of its attributes is read or when it is imported."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -32,16 +33,16 @@ class Later(types.ModuleType):
 
 
 class _Loading(types.ModuleType):
-    """A module whose code runs. Other threads that ask for what it has not yet wait for it."""
+    """A module whose code is running. Another thread that reads a missing attribute waits for it."""
 
     def __getattr__(self, name: str) -> Any:
-        if name not in ("__path__", "__file__", "__cached__"):  # Python looks for those before the module is known to it
+        if name not in ("__path__", "__file__", "__cached__"):  # Python reads these before the module is in sys.modules
             importlib.import_module(self.__name__)
         return types.ModuleType.__getattribute__(self, name)
 
 
 class _Loader:
-    """Loads a module of Later into the object that stands for it."""
+    """Loads a module into the Later object that represents it."""
 
     def __init__(self, loader: Any) -> None:
         self._loader = loader
@@ -66,7 +67,7 @@ class _Loader:
 
 
 class _Finder:
-    """Finds the modules of Later as Python would, and has them loaded by _Loader."""
+    """Finds the modules of Later as Python would, and lets _Loader load them."""
 
     @staticmethod
     def find_spec(name: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:

@@ -1,6 +1,6 @@
-"""Plug-ins that were installed as packages: the files libtenon_*.so in the folder `tenon_plugins` beside other packages.
+"""Plug-ins that were installed as Python packages: files libtenon_*.so in folders `tenon_plugins` of sys.path.
 
-The loader searches these folders before the one of this package, and trusts their files by its own rules."""
+The loader searches these folders before the folder of this package, and applies its usual rules of trust."""
 
 import os
 import sys
@@ -11,7 +11,7 @@ FOLDER = "tenon_plugins"
 
 
 def plugin_folders(path=None):
-    """The folders of plug-ins among the places where Python looks for packages, in their order; relative ones do not count."""
+    """Returns the existing plug-in folders in the directories of `path` (sys.path), in order. Ignores relative ones."""
     places = [os.path.join(place, FOLDER) for place in (sys.path if path is None else path) if os.path.isabs(place)]
     return list(dict.fromkeys(place for place in places if os.path.isdir(place)))
 

@@ -1,28 +1,36 @@
-"""Tensors as text, laid out as PyTorch lays them out: tensor([[1.0000, 2.5000]], dtype=tenon.float64).
+"""Tensors as text, in PyTorch's layout: tensor([[1.0000, 2.5000]], dtype=tenon.float64).
 
-Floats have four digits after the point; whole ones have none; exponents come where the greatest number is over 1e8, over
-a thousand times the least, or the least is below 1e-4. A tensor of more than 1000 elements shows three at each end of
-each long axis, and only these are read."""
+Floats have four digits after the point, or none if all are whole. They have exponents if the greatest magnitude
+is above 1e8 or more than 1000 times the least, or if the least is below 1e-4. A tensor of more than 1000 elements
+shows three elements at both ends of each long axis, and only these are read.
+"""
 
 import math
 
 from tenon import _tenon
 
-# No float has more digits after the point: beyond them there are only zeros.
+# The exact value of an f64 has at most this many digits after the point.
 _MOST_DIGITS = 1074
 
 _options = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None}
 
 
 def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, sci_mode=None):
-    """Sets how tensors are printed; what is None stays. `sci_mode` decides on exponents once for all. Of a `precision`
-    above 1074 only 1074 digits are printed: the others are zeros."""
+    """Sets how tensors are printed. Options that are None stay unchanged.
+
+    Args:
+        precision: digits after the point, at most 1074.
+        threshold: tensors with more elements are shortened.
+        edgeitems: elements shown at both ends of an axis of a shortened tensor.
+        linewidth: characters per line.
+        sci_mode: True always prints exponents, False never.
+    """
     given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth, "sci_mode": sci_mode}
     _options.update({name: value for name, value in given.items() if value is not None})
 
 
 class _Floats:
-    """How the floats of one tensor are written: in one form and one width."""
+    """Formats the floats of one tensor in one form and one width."""
 
     def __init__(self, values):
         digits = min(_options["precision"], _MOST_DIGITS)
@@ -58,11 +66,11 @@ def _flat(nested):
 
 
 def _ends(tensor):
-    """The tensor without what is not shown, and for each axis whether it was cut."""
+    """Returns the tensor without the elements that are not shown, and for each axis if it was cut."""
     edge, cut = _options["edgeitems"], []
     for axis, size in enumerate(tensor.shape):
         cut.append(tensor.numel() > _options["threshold"] and size > 2 * edge)
-    # Cut once all axes are judged by the tensor that was given.
+    # Axes are cut after all were checked, since cutting changes numel().
     for axis, is_cut in enumerate(cut):
         if is_cut:
             size = tensor.shape[axis]
@@ -72,7 +80,7 @@ def _ends(tensor):
 
 
 def _lines(values, cut, form, indent):
-    """The text of nested lists, which begins at column `indent`."""
+    """Returns the text of nested lists. The text begins at column `indent`."""
     if not isinstance(values, list):
         return form(values)
     edge = _options["edgeitems"]
@@ -103,7 +111,7 @@ def _with_suffixes(text, suffixes, indent):
 
 def to_text(tensor, name="tensor"):
     prefix = name + "("
-    if tensor.is_global:  # its elements are elsewhere: reading them would be a call of every rank
+    if tensor.is_global:  # reading its elements would need a call on every rank
         return f"{prefix}{list(tensor.shape)}, dtype={tensor.dtype!r}, placement={tensor.placement!r}, sbp={tensor.sbp!r})"
     plain = tensor.detach()
     suffixes = []

@@ -1,4 +1,4 @@
-"""How functions of Python become functions of the package and methods of Tensor, with the keyword out=."""
+"""Decorators that make Python functions functions of the package and methods of Tensor, with the keyword out=."""
 
 import functools
 
@@ -18,7 +18,8 @@ def _with_out(function):
 
 
 def decorators_of(namespace):
-    """Two decorators for a module with these globals: one makes a function public, the other one a method of Tensor besides."""
+    """Returns two decorators for the module with these globals. The first makes a function public; the second also
+    makes it a method of Tensor."""
     namespace["__all__"] = []
 
     def public(function):

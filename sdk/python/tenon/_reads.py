@@ -1,4 +1,4 @@
-"""What the code of a Python function reads: names from outside, and the attributes that it takes from them."""
+"""Finds what the code of a Python function reads: names from outside, and attributes of these."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ import types
 import weakref
 from typing import Any, NamedTuple
 
-# Names of paths that are no attributes. ALL: every attribute that the object has. ALIAS: the object gets another name,
-# or becomes an element, so that the loose names may be its attributes.
+# Parts of paths that are not attributes. ALL: every attribute of the object. ALIAS: the object gets another name
+# or becomes an element, so the loose names may be its attributes.
 ALL, ALIAS = "*", "&"
-# In front of a name: the code also knows what to do if the attribute is absent.
+# Prefix of a name: the code can handle an absent attribute.
 MAYBE = "?"
 
 Path = tuple[str, ...]
 
 
 class Reads(NamedTuple):
-    """`cfg.model.scale` is the path ("model", "scale") of "cfg"; a name that is read as such has the path ()."""
+    """`cfg.model.scale` is the path ("model", "scale") of "cfg". A name that is read without attributes has the path
+    ()."""
 
     globals: dict[str, set[Path]]
-    locals: dict[str, set[Path]]  # arguments and variables of enclosing functions, as they are at the beginning
-    imports: dict[str, set[Path]]  # modules that are imported inside
-    loose: frozenset[str]  # attributes of anything else: of a result, of an element, of a variable that is assigned to
+    locals: dict[str, set[Path]]  # arguments and variables of enclosing functions, with the values they have at the start
+    imports: dict[str, set[Path]]  # modules that the code imports
+    loose: frozenset[str]  # attributes of other objects: results, elements, assigned variables
     maybe: bool  # the code catches AttributeError
 
 
@@ -30,12 +31,12 @@ _known: weakref.WeakKeyDictionary[types.CodeType, Reads] = weakref.WeakKeyDictio
 
 _TRANSPARENT = frozenset(("COPY", "DUP_TOP", "EXTENDED_ARG", "CACHE", "PUSH_NULL", "NOP", "PRECALL", "RESUME", "NOT_TAKEN"))
 _NAMED, _WHOLE = frozenset(("getattr", "hasattr")), frozenset(("vars", "dir"))
-_BY_NAME = _NAMED | {"attrgetter", "globals"}  # what is read may be a constant of the code
-_VARIABLE_ARGUMENTS = 0x04, 0x08  # in the flags of a code: it has *args, **kwargs
+_BY_NAME = _NAMED | {"attrgetter", "globals"}  # the name that is read may be a constant of the code
+_VARIABLE_ARGUMENTS = 0x04, 0x08  # flags of a code object: it has *args, **kwargs
 
 
 class _Scan:
-    """One pass over instructions, which follows the value on top of the stack while it is a name or a path."""
+    """One pass over the instructions. It follows the value on top of the stack while that is a name or a path."""
 
     def __init__(self, code: types.CodeType) -> None:
         self.code = code
@@ -46,7 +47,7 @@ class _Scan:
         self.assigned: set[str] = set()
         self.top: set[Path] | None = None  # the paths of the name on top of the stack
         self.path: list[str] = []
-        self.asked = ""  # the function, getattr or vars, whose first argument comes
+        self.asked = ""  # "getattr", "vars" or the like, if the next value is its first argument
 
     def run(self) -> Reads:
         for instruction in dis.get_instructions(self.code):
@@ -64,7 +65,7 @@ class _Scan:
         return Reads(self.globals, self.locals, self.imports, frozenset(self.loose), "AttributeError" in self.code.co_names)
 
     def sort_locals(self) -> None:
-        """Leaves the variables that come from outside. What is read of others is loose."""
+        """Keeps the variables that come from outside. The paths of other variables become loose."""
         count = self.code.co_argcount + self.code.co_kwonlyargcount + sum(bool(self.code.co_flags & each) for each in _VARIABLE_ARGUMENTS)
         outer = {*self.code.co_varnames[:count], *self.code.co_freevars}
         for paths in (self.locals, self.globals):
@@ -111,7 +112,7 @@ class _Scan:
             self.path.append(name)
 
     def end(self, name: str, value: Any) -> None:
-        """The value on top of the stack is complete; the instruction `name` follows."""
+        """Records the path of the value on top of the stack. The instruction `name` follows."""
         if self.top is None:
             return
         if self.asked in _WHOLE:
@@ -125,7 +126,7 @@ class _Scan:
 
 
 def reads_of(code: types.CodeType) -> Reads:
-    """What a function with this code reads. A name that is not understood counts as loose."""
+    """Returns what a function with this code reads. A name that cannot be followed counts as loose."""
     known = _known.get(code)
     if known is None:
         known = _known[code] = _Scan(code).run()

@@ -1,7 +1,9 @@
-"""Calls of ops as PyTorch also spells them, where the signatures of the op list are narrower.
+"""Calls of ops in further spellings of PyTorch, which the signatures of the op list do not have.
 
-An op that refuses its arguments calls `otherwise` (sdk/python/op.cpp), so a call that fits costs nothing here. A function
-below `spelling` has PyTorch's signature and the name of the op, which it calls in its own signature."""
+An op that refuses its arguments calls `otherwise` (sdk/python/op.cpp), so calls that fit a signature cost nothing
+here. A function decorated with `spelling` has PyTorch's signature and the name of an op. It calls the op with a
+signature of the op list.
+"""
 
 import functools
 import inspect
@@ -21,14 +23,15 @@ def spelling(function):
 
 
 def otherwise(op, /, *args, **kwargs):
-    """The result of `op`, no signature of which takes these arguments; NotImplemented if no spelling does."""
+    """Returns the result of `op` for arguments that none of its signatures takes. Returns NotImplemented if no
+    spelling takes them either."""
     trying = _trying.__dict__.setdefault("ops", set())
     if op.__name__ in trying:
         return NotImplemented
     trying.add(op.__name__)
     try:
         return _called(op, args, kwargs)
-    except (TypeError, AttributeError, IndexError):  # InvalidCall is a TypeError: the arguments mean nothing here either
+    except (TypeError, AttributeError, IndexError):  # InvalidCall is a TypeError: no spelling takes these arguments
         return NotImplemented
     finally:
         trying.discard(op.__name__)
@@ -71,7 +74,8 @@ _signature_of = functools.lru_cache(maxsize=None)(inspect.signature)
 
 
 def _plain_keywords(op, kwargs):
-    """Takes keywords from `kwargs` that ask for nothing, or for something that is done with the result; gives what is done."""
+    """Removes keywords from `kwargs` that have no effect, or that are applied to the result. Returns the functions
+    to apply."""
     finish = []
     if not kwargs.get("pin_memory", True):
         kwargs.pop("pin_memory")
@@ -93,7 +97,7 @@ _OF_NUMBERS = {"add", "sub", "subtract", "mul", "multiply", "div", "divide", "tr
 
 
 def _tensors_of_numbers(op, args):
-    """Two numbers as operands: the first one becomes a tensor of rank 0."""
+    """Converts the first of two numbers to a tensor of rank 0."""
     if op.__name__ not in _OF_NUMBERS or len(args) != 2 or not all(_is_number(each) for each in args):
         return args
     return (_tenon.tensor(args[0]), args[1])
@@ -104,7 +108,7 @@ def _class_of(dtype):
 
 
 def _into(name, out, result):
-    """Writes results into `out`, as out= asks."""
+    """Writes results into `out`."""
     if isinstance(result, (tuple, list)):
         if len(out) != len(result):
             raise ValueError(f"{name}(): out has {len(out)} tensors, and there are {len(result)} results.")
@@ -119,7 +123,8 @@ def _into(name, out, result):
 
 
 def with_out(function):
-    """The function with the keyword out=: a tensor of the shape of the result, or several, that it is written into."""
+    """Adds the keyword out= to a function: a tensor with the shape of the result, or several, that receive the
+    result."""
     @functools.wraps(function)
     def call(*args, out=None, **kwargs):
         result = function(*args, **kwargs)
@@ -165,7 +170,8 @@ def _count(input, axes):
 
 
 def _deviation(name):
-    """var and its like: (input, unbiased), (input, dim, unbiased, keepdim), (input, dim, *, correction, keepdim)."""
+    """Defines var, std and the like for (input, unbiased), (input, dim, unbiased, keepdim) and
+    (input, dim, *, correction, keepdim)."""
     op, variance = getattr(_tenon, name), getattr(_tenon, name.replace("std", "var"))
 
     def deviation(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
@@ -266,7 +272,7 @@ def bucketize(input, boundaries, *, out_int32=False, right=False):
     return _tenon.squeeze(made, 0)
 
 
-# ---- tensors as arguments, not as a list ----
+# ---- tensors as separate arguments instead of a list ----
 
 def _variadic(name):
     op = getattr(_tenon, name)
@@ -315,7 +321,7 @@ for _name in ("linspace", "logspace"):
     _space(_name)
 
 
-# ---- Fourier transforms: complex numbers are pairs in any case ----
+# ---- Fourier transforms (complex numbers are always pairs) ----
 
 @spelling
 def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode="reflect", normalized=False, onesided=None,
@@ -379,7 +385,7 @@ def tensordot(a, b, dims=2):
     if hasattr(dims, "__index__"):
         return _tenon.tensordot(a, b, int(dims))
     first, second = ([each] if hasattr(each, "__index__") else list(each) for each in dims)
-    for i, j in zip(first, second):  # an axis of length 1 stands for any
+    for i, j in zip(first, second):  # an axis of length 1 matches every length
         a = _tenon.sum(a, i, True, dtype=a.dtype) if b.size(j) == 1 else a
         b = _tenon.sum(b, j, True, dtype=b.dtype) if a.size(i) == 1 else b
     return _tenon.tensordot(a, b, first, second)

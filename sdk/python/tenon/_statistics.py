@@ -1,4 +1,5 @@
-"""Functions of PyTorch that are no ops of the list, in ops: quantiles, covariances, histograms, differences and integrals."""
+"""Functions of PyTorch that have no row in the op list, written in ops: quantiles, covariances, histograms,
+differences and integrals."""
 
 import collections
 import functools
@@ -13,7 +14,7 @@ public, both = decorators_of(globals())
 
 
 def _flat(input, dim):
-    """The input with one axis to reduce, and that axis."""
+    """Returns the input with an axis to reduce, and this axis."""
     return (_tenon.flatten(input), 0) if dim is None else (_tenon.reshape(input, (1,)), 0) if input.ndim == 0 else (input, dim)
 
 
@@ -40,14 +41,15 @@ def _quantile(name, input, q, dim, keepdim, interpolation, ignore_nan):
     place, wrong = _place(ordered, q, ignore_nan)
     result = _between(ordered, place, interpolation)
     result = _tenon.where(wrong, math.nan, result)
-    result = _tenon.movedim(result, -1, 0)  # q first
+    result = _tenon.movedim(result, -1, 0)  # the axis of quantiles first
     if keepdim:
         result = _tenon.reshape(result, (q.numel(),) + (1,) * input.ndim) if dim is None else _tenon.unsqueeze(result, axis % max(input.ndim, 1) + 1) if input.ndim else result
     return result if q.ndim else _tenon.squeeze(result, 0)
 
 
 def _place(ordered, q, ignore_nan):
-    """Where the quantiles lie among sorted elements, [..., quantiles], and whether they are NaN."""
+    """Returns the fractional positions of the quantiles among sorted elements (..., quantiles), and a mask of NaN
+    results."""
     numbers = _tenon.sum(_tenon.logical_not(_tenon.isnan(ordered)), -1, True)
     q = _tenon.reshape(q, (-1,))
     if ignore_nan:
@@ -70,14 +72,22 @@ def _between(ordered, place, interpolation):
 
 @both
 def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
-    """The element below which a part q of all lies along dim, or of all without dim; a list q gives a first axis. NaN if
-    there is one."""
+    """Returns the q-quantiles of the elements along dim, or of all elements. NaN if an element is NaN.
+
+    Args:
+        q: a number from 0 to 1, or a list, whose results form a new first axis.
+        interpolation: between the two nearest elements: "linear", "lower", "higher", "nearest" or "midpoint".
+
+    Example:
+        >>> tenon.quantile(tenon.tensor([1.0, 2.0, 3.0]), 0.5)
+        tensor(2.)
+    """
     return _quantile("quantile", input, q, dim, keepdim, interpolation, False)
 
 
 @both
 def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
-    """quantile of what is a number."""
+    """quantile that ignores NaN."""
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation, True)
 
 
@@ -86,7 +96,8 @@ _Values = {name: collections.namedtuple(name, ["values", "indices"]) for name in
 
 @both
 def nanmedian(input, dim=None, keepdim=False):
-    """The middle element of what is a number, of two the lower one; along dim with its i64 position. NaN if there is none."""
+    """Returns the median of the elements that are not NaN, the lower one of two. NaN if there is none. With dim also
+    returns its i64 position."""
     source, axis = _flat(input, dim)
     values, places = _tenon.sort(source, axis)
     numbers = _tenon.sum(_tenon.logical_not(_tenon.isnan(values)), axis, True) if input.dtype.is_floating_point else _tenon.full_like(_tenon.narrow(places, axis, 0, 1), source.size(axis))
@@ -105,7 +116,8 @@ def _ended(input, axis, keepdim, *results):
 
 @both
 def mode(input, dim=-1, keepdim=False):
-    """The element that is there most often along dim, of several the least, and the i64 position of its last one."""
+    """Returns the most frequent element along dim, the least one of several, and the i64 position of its last
+    occurrence."""
     source, axis = _flat(input, dim)
     values, places = _tenon.sort(source, axis)
     here = _tenon.arange(source.size(axis), device=input.device)
@@ -120,7 +132,12 @@ def mode(input, dim=-1, keepdim=False):
 
 @both
 def cov(input, *, correction=1, fweights=None, aweights=None):
-    """The covariance of variables, which are rows; columns are observations, each counted fweights times and weighed."""
+    """Returns the covariance matrix of the rows of input. Columns are observations.
+
+    Args:
+        correction: is subtracted from the number of observations in the divisor.
+        fweights: how often each observation counts (integers). aweights: the weight of each observation (floats).
+    """
     if input.ndim > 2:
         _refuse(f"cov: input must have rank 2 at most, but its shape is {tuple(input.shape)}.")
     rows = input if input.dtype.is_floating_point else _tenon.cast(input, _tenon.f32)
@@ -153,7 +170,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
 
 @both
 def corrcoef(input):
-    """The correlations of variables, which are rows: cov divided by the standard deviations, within -1 and 1."""
+    """Returns the correlation coefficients of the rows of input. Columns are observations."""
     if input.ndim > 2:
         _refuse(f"corrcoef: input must have rank 2 at most, but its shape is {tuple(input.shape)}.")
     covariance = cov(input)
@@ -180,8 +197,15 @@ def _edges(values, bins, bounds):
 
 @both
 def histogram(input, bins, *, range=None, weight=None, density=False):
-    """How many elements (or the sum of their weights) are in each bin, [low, high) but for the last, and the bins' edges.
-    density divides by the sum and by the widths."""
+    """Counts the elements in each bin. Returns the counts and the edges of the bins.
+
+    Args:
+        bins: the number of bins, or their edges. Bins contain their left edge; the last one also contains its
+            right edge.
+        range: (low, high) if bins is a number. The default is the least and the greatest element.
+        weight: sums up these weights instead of counting.
+        density: divides by the total and by the widths of the bins.
+    """
     values = _tenon.reshape(input, (-1, 1))
     hist, edges = histogramdd(values, [bins], range=None if range is None else list(range), weight=None if weight is None else _tenon.flatten(weight), density=density)
     return _Histogram(hist, edges[0])
@@ -189,7 +213,8 @@ def histogram(input, bins, *, range=None, weight=None, density=False):
 
 @public
 def histogramdd(input, bins, *, range=None, weight=None, density=False):
-    """histogram of points, the rows of the last axis of input, in boxes: a list of bins for each of its columns."""
+    """histogram of points (..., columns) in boxes. Each column has its own bins, and `range` holds two numbers per
+    column."""
     if not input.dtype.is_floating_point:
         _refuse(f"histogramdd: input must hold floats, not {input.dtype.name}.")
     points = _tenon.reshape(input, (-1, input.size(-1)))
@@ -220,13 +245,14 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False):
 
 @public
 def trapz(y, x=None, *, dx=1, dim=-1):
-    """trapezoid."""
+    """Same as trapezoid."""
     return _tenon.trapezoid(y, dx=dx, dim=dim) if x is None else _tenon.trapezoid(y, x, dim=dim)
 
 
 @public
 def cumulative_trapezoid(y, x=None, *, dx=1, dim=-1):
-    """The integrals of y up to each place along dim by the trapezoidal rule, at the places x, or at a distance of dx."""
+    """Returns the integrals of y along dim up to each position, by the trapezoidal rule. Samples are at x, or dx
+    apart."""
     count = y.size(dim)
     pairs = (_tenon.narrow(y, dim, 1, count - 1) + _tenon.narrow(y, dim, 0, count - 1)) * 0.5
     if x is None:
@@ -238,7 +264,7 @@ def cumulative_trapezoid(y, x=None, *, dx=1, dim=-1):
 
 
 def _gradient_along(input, step, dim, edge_order):
-    """Central differences, and at the ends differences of first or second order (as numpy.gradient)."""
+    """Central differences, and one-sided differences of order edge_order at both ends, as in numpy.gradient."""
     count = input.size(dim)
     part = functools.partial(_tenon.narrow, input, dim)
     if not isinstance(step, Tensor):
@@ -263,8 +289,14 @@ def _gradient_along(input, step, dim, edge_order):
 
 @public
 def gradient(input, *, spacing=1, dim=None, edge_order=1):
-    """The derivative of input along each axis of dim, all without it, by central differences. spacing is a distance, one for
-    each axis, or for each axis a list of places."""
+    """Estimates the derivative of input along each of the axes dim (default: all) by central differences.
+
+    Args:
+        spacing: the distance of samples, or a list that has for each axis a distance or the coordinates of the samples.
+        edge_order: the order of the differences at both ends, 1 or 2.
+
+    Returns a tuple of tensors with the shape of input, one for each axis.
+    """
     axes = list(range(input.ndim)) if dim is None else [dim] if hasattr(dim, "__index__") else list(dim)
     spacing = 1 if spacing is None else spacing
     steps = list(spacing) if isinstance(spacing, (tuple, list)) else [spacing] * len(axes)

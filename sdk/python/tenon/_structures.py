@@ -1,4 +1,4 @@
-"""Structures: nested arguments and results of a compiled function, as keys, with slots where they have tensors."""
+"""Structures: nested arguments and results of a compiled function as hashable keys, with slots in place of tensors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tenon._tenon import Device, DType, Tensor
 
 
 class _Slot:
-    """The place of a tensor in a structure."""
+    """The position of a tensor in a structure."""
 
     def __repr__(self) -> str:
         return "Tensor"
@@ -22,7 +22,7 @@ SLOT = _Slot()
 
 
 class _Identity:
-    """An object that equals itself alone, whatever its class says."""
+    """A wrapper that equals only wrappers of the same object, even if the class of the object defines equality."""
 
     __slots__ = ("value",)
 
@@ -39,7 +39,7 @@ class _Identity:
         return repr(self.value)
 
 
-# Two objects of one of these types are the same if they are equal.
+# Objects of these types are interchangeable if they are equal.
 _EXACT = frozenset((int, bool, str, bytes, type(None), type(...), type(NotImplemented), DType, Device))
 
 
@@ -49,7 +49,7 @@ def _is_from_numpy(kind: type, name: str) -> bool:
 
 
 def _bits(value: float) -> Any:
-    """The number itself where equality tells it from others, else its bytes."""
+    """Returns the bytes of NaN and zeros, for which equality does not compare the bits, and other numbers unchanged."""
     return struct.pack("<d", value) if value != value or value == 0 else value
 
 
@@ -58,8 +58,8 @@ def _number(bits: Any) -> Any:
 
 
 def leaf_of(value: Any) -> tuple[Any, Any]:
-    """What stands for a value without tensors: equal, and as hashable, for the same type and bits; or, where a type has
-    no bits, for the same object."""
+    """Returns a hashable key for a value without tensors. Keys are equal for values of the same type with the same
+    bits; if the type has no bits, only for the same object."""
     kind: Any = type(value)
     if kind in _EXACT:
         return kind, value
@@ -74,7 +74,7 @@ def leaf_of(value: Any) -> tuple[Any, Any]:
     if _is_from_numpy(kind, "ndarray") and not value.dtype.hasobject:
         return kind, (value.dtype, value.dtype.str, value.shape, value.tobytes())
     if kind.__module__.partition(".")[0] in sys.stdlib_module_names and kind.__hash__ is not None and kind.__module__ != "builtins":
-        return kind, (value, repr(value))  # paths, dates, fractions; a decimal number has its zeros in its text
+        return kind, (value, repr(value))  # paths, dates, fractions; repr distinguishes decimals that differ in trailing zeros
     return _Identity, _Identity(value)
 
 
@@ -95,15 +95,15 @@ def _value_of(kind: Any, held: Any) -> Any:
 
 
 def _key_of(value: Any) -> Any:
-    """The structure of an element of a set or of a key of a dict, which has no slots."""
+    """Returns the structure of an element of a set or of a key of a dict. It has no slots."""
     tensors: list[Tensor] = []
     structure = flatten(value, tensors)
     return (_Identity, _Identity(value)) if tensors else structure
 
 
 def flatten(value: Any, tensors: list[Tensor]) -> Any:
-    """The structure of `value`, with slots where it has tensors, which are appended to `tensors`. Structures are equal
-    if types and bits of all that is no tensor are."""
+    """Returns the structure of `value`, with slots in place of its tensors, and appends the tensors to `tensors`.
+    Structures are equal if everything but the tensors has the same types and bits."""
     kind = type(value)
     if kind in _EXACT:
         return kind, value
@@ -133,7 +133,7 @@ def flatten(value: Any, tensors: list[Tensor]) -> Any:
 
 
 def rebuild(structure: Any, tensors: Iterator[Tensor]) -> Any:
-    """A copy of what flatten() took, with `tensors` in its slots."""
+    """Returns a copy of the value that flatten() was called with, with `tensors` in its slots."""
     if structure is SLOT:
         return next(tensors)
     kind, held = structure

@@ -1,4 +1,4 @@
-"""What Tensor has beside operators and ops: the habits of PyTorch and NumPy that need nothing of C++."""
+"""Methods of Tensor, besides operators and ops, that follow PyTorch and NumPy and need no C++."""
 
 import collections
 import copy
@@ -9,7 +9,7 @@ from tenon._tenon import Tensor
 _DTYPES = {"float": _tenon.f32, "double": _tenon.f64, "half": _tenon.f16, "bfloat16": _tenon.bf16, "long": _tenon.i64, "int": _tenon.i32,
            "short": _tenon.i16, "char": _tenon.i8, "byte": _tenon.u8, "bool": _tenon.bool}
 
-# The dtypes whose elements Python's memoryview reads.
+# Dtypes that Python's memoryview can read.
 _READABLE = (_tenon.f32, _tenon.f64, _tenon.bool, _tenon.i8, _tenon.u8, _tenon.i16, _tenon.u16, _tenon.i32, _tenon.u32, _tenon.i64, _tenon.u64)
 
 
@@ -27,7 +27,7 @@ def getter(function):
 
 @method
 def size(self, dim=None):
-    """The shape, or the length of axis `dim`. A recorded program then depends on that axis only."""
+    """Returns the shape, or the length of axis `dim`. A recorded program then depends only on that axis."""
     if dim is None:
         return self.shape
     axis = _axis(self, dim)
@@ -38,7 +38,7 @@ def size(self, dim=None):
 
 @method
 def stride(self, dim=None):
-    """The distance in elements between neighbours along each axis, or along axis `dim`."""
+    """Returns the distance, in elements, between neighbours along each axis, or along axis `dim`."""
     return self._strides() if dim is None else self._strides()[_axis(self, dim)]
 
 
@@ -75,13 +75,13 @@ def _axis(tensor, dim):
 
 @getter
 def T(self):
-    """The axes in the reverse order."""
+    """The tensor with its axes in reverse order."""
     return _tenon.permute(self, tuple(range(self.ndim))[::-1])
 
 
 @getter
 def mT(self):
-    """The last two axes exchanged."""
+    """The tensor with the last two axes exchanged."""
     if self.ndim < 2:
         raise _tenon.InvalidArgument(f"tensor.mT is only supported on matrices or batches of matrices. Got {self.ndim}-D tensor.")
     return _tenon.transpose(self, -2, -1)
@@ -103,19 +103,19 @@ def mH(self):
 
 @getter
 def grad_fn(self):
-    """The op that made the tensor, if gradients remember it."""
+    """The op that made the tensor, if it was recorded for gradients."""
     maker = _tenon._maker_of(self)
     return None if maker is None else Node(maker, self)
 
 
 class Node:
-    """An op that gradients remember."""
+    """An op that was recorded for gradients."""
 
     def __init__(self, name, result):
         self._name, self._result = name, result
 
     def name(self):
-        """The op as PyTorch would call its node: MulBackward0."""
+        """Returns PyTorch's name of the node, such as MulBackward0."""
         return "".join(word.capitalize() for word in self._name.rstrip("_").split("_")) + "Backward0"
 
     def __repr__(self):
@@ -150,20 +150,20 @@ def placement(self):
 
 @getter
 def sbp(self):
-    """How a global tensor is spread, for each axis of the grid of its placement."""
+    """How a global tensor is spread along each axis of the grid of its placement."""
     return _tenon._global.sbp_of(self)
 
 
 @method
 def to_global(self, placement=None, sbp=None):
-    """As tenon.global_.to_global."""
+    """Same as tenon.global_.to_global."""
     from tenon import global_
     return global_.to_global(self, placement, sbp)
 
 
 @method
 def to_local(self):
-    """As tenon.global_.to_local."""
+    """Same as tenon.global_.to_local."""
     return _tenon._global.to_local(self)
 
 
@@ -171,7 +171,7 @@ def to_local(self):
 
 @method
 def tolist(self):
-    """The elements as nested lists of numbers of Python; of a tensor of rank 0 the number."""
+    """Returns the elements as nested lists of Python numbers, or as a number for rank 0."""
     plain = self.detach()
     if plain.dtype not in _READABLE:
         plain = _tenon.cast(plain, _tenon.f32 if plain.dtype.is_floating_point else _tenon.i32)
@@ -188,7 +188,8 @@ def _empty_lists(shape):
 
 @method
 def numpy(self, *, force=False):
-    """An array of NumPy over the same memory. A tensor that wants a gradient is refused, unless `force` detaches it."""
+    """Returns a NumPy array over the same memory. A tensor that requires a gradient is an error unless `force`
+    detaches it."""
     import numpy
     if self.requires_grad and not force:
         raise _tenon.InvalidArgument("numpy(): the tensor wants a gradient, which writes to the array would not reach; call detach() first.")
@@ -266,7 +267,8 @@ def __deepcopy__(self, memo):
 
 @method
 def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, memory_format=None):
-    """The tensor with another dtype, on another device, or as `other` is: to(dtype), to(device, dtype), to(other)."""
+    """Returns the tensor with another dtype, on another device, or with those of `other`: to(dtype), to(device, dtype),
+    to(other)."""
     flags = [value for value in args if isinstance(value, bool)]
     copy = copy or flags[1:2] == [True]
     for value in args:
@@ -280,7 +282,7 @@ def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, mem
             except ValueError:
                 device = _tenon.Device(value)
         elif isinstance(value, bool):
-            pass  # non_blocking or copy by its place
+            pass  # non_blocking or copy as a positional argument
         elif value is not None:
             dtype = _dtype(value)
     result = self
@@ -314,15 +316,15 @@ for _name, _each in _DTYPES.items():
 
 @method
 def cpu(self, *, memory_format=None):
-    """The tensor on the host's device."""
+    """Returns the tensor on the host device."""
     return _in_format(self._to_device("cpu"), memory_format)
 
 
 @method
 def __array_namespace__(self, /, *, api_version=None):
-    """The functions of the array API standard: tenon.array_api.
+    """Returns the functions of the array API standard: tenon.array_api.
 
-    Errors: `api_version` is a version of the standard that it does not follow."""
+    Errors: this version of the standard is not supported."""
     from tenon import array_api
     if api_version not in (None, *array_api.VERSIONS):
         raise ValueError(f"__array_namespace__: there is no version {api_version!r}; there are {', '.join(array_api.VERSIONS)}.")
@@ -331,16 +333,16 @@ def __array_namespace__(self, /, *, api_version=None):
 
 @method
 def to_device(self, device, /, *, stream=None):
-    """The tensor on another device, or itself if it lies there.
+    """Returns the tensor on another device, or itself if it is there.
 
-    Errors: `stream` is given; a tensor has no streams that callers can see."""
+    Errors: `stream` is given. Streams are not visible to callers."""
     if stream is not None:
         raise ValueError("to_device: stream must be None; what was submitted before is seen in any case.")
     return self.to(device=device)
 
 
 def _type(self, dtype=None):
-    """The tensor with another dtype; without one, the name of its dtype."""
+    """Returns the tensor with another dtype; without an argument, the name of its dtype."""
     return f"tenon.{self.dtype.name}" if dtype is None else _tenon.cast(self, dtype)
 
 
@@ -357,7 +359,7 @@ def _like(self, made, requires_grad):
 
 @method
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
-    """A tensor of `data`, with this one's dtype and device where none is given."""
+    """Returns a tensor made of `data`, by default with the dtype and device of this one."""
     return _tenon.tensor(data, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
 
 
@@ -375,15 +377,15 @@ for _name in ("zeros", "ones", "empty"):
 
 @method
 def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False):
-    """A tensor of one number, with this one's dtype and device where none is given."""
+    """Returns a tensor filled with one number, by default with the dtype and device of this one."""
     return _like(self, _tenon.full(size, fill_value, dtype=dtype or self.dtype, device=device or self.device), requires_grad)
 
 
-# ---- ops that are methods in another form ----
+# ---- ops whose methods have other arguments ----
 
 @method
 def contiguous(self, *, memory_format="contiguous_format"):
-    """The tensor with its elements in row-major order; the tensor itself if it already is."""
+    """Returns the tensor with its elements in row-major order; the tensor itself if it already is."""
     return _tenon.contiguous(self, memory_format=memory_format)
 
 
@@ -396,25 +398,25 @@ def detach_(self):
 
 @method
 def softmax(self, dim=-1, *, dtype=None):
-    """exp(x) / sum(exp(x)) along an axis."""
+    """Returns exp(x) / sum(exp(x)) along the axis dim."""
     return _tenon.softmax(self, dim, dtype=dtype)
 
 
 @method
 def index_put(self, indices, values, accumulate=False):
-    """A copy with `values` at the positions."""
+    """Returns a copy with `values` at the positions; accumulate adds them instead."""
     return _tenon.index_put(self, list(indices), values, accumulate)
 
 
 @method
 def index_put_(self, indices, values, accumulate=False):
-    """Writes `values` at the positions."""
+    """Writes `values` at the positions; accumulate adds them instead."""
     return _tenon.copy_(self, _tenon.index_put(self, list(indices), values, accumulate))
 
 
 @method
 def random_(self, low=0, high=None, *, generator=None):
-    """Writes integers of [low, high); with one argument, of [0, low)."""
+    """Fills the tensor with integers from [low, high), or from [0, low) for a single argument."""
     if high is None:
         low, high = 0, low or 2**24
     return _tenon.copy_(self, _tenon.randint(low, high, self.shape, device=self.device, generator=generator))
@@ -422,25 +424,25 @@ def random_(self, low=0, high=None, *, generator=None):
 
 @method
 def where(self, condition, other):
-    """This tensor where condition holds, else other."""
+    """Returns elements of this tensor where condition is true, else of other."""
     return _tenon.where(condition, self, other)
 
 
 @method
 def __rdiv__(self, other):
-    """other / self."""
+    """Returns other / self."""
     return other / self
 
 
 # ---- functions ----
 
 def promote_types(type1, type2):
-    """The dtype in which numbers of two dtypes are computed."""
+    """Returns the dtype in which ops compute for two dtypes."""
     return _tenon.add(_tenon.zeros((0,), dtype=type1), _tenon.zeros((0,), dtype=type2)).dtype
 
 
 def as_tensor(data, *, dtype=None, device=None):
-    """A tensor with the elements of `data`: over the same memory where that is possible, else a copy."""
+    """Returns a tensor with the elements of `data`. It shares the memory if possible, and copies otherwise."""
     if isinstance(data, Tensor):
         return data.to(dtype=dtype, device=device)
     try:
@@ -465,16 +467,20 @@ def numel(input):
     return input.numel()
 
 
-# ---- ops whose results Python gives in another form: those that were asked for, or a bool ----
+# ---- ops that return other results in Python: only the requested ones, or a bool ----
 
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
-    """The different elements, or slices along `dim`; and where each element went, and how often each is there."""
+    """Returns the distinct elements, or distinct slices along `dim`.
+
+    sorted: sorts them. return_inverse: also returns for each element its index in the result. return_counts: also
+    returns how often each occurs.
+    """
     values, inverse, counts = _tenon.unique(input, sorted, return_inverse, return_counts, dim)
     return _asked(values, (return_inverse, inverse), (return_counts, counts))
 
 
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
-    """As unique, but only neighbours that are equal become one."""
+    """Like unique, but only merges equal elements that are neighbours."""
     values, inverse, counts = _tenon.unique_consecutive(input, return_inverse, return_counts, dim)
     return _asked(values, (return_inverse, inverse), (return_counts, counts))
 

@@ -1,7 +1,7 @@
-"""Watching: what a function reads while it is recorded goes to its guards (_guards.py).
+"""Watching: adds everything that a function reads while it is recorded to its guards (_guards.py).
 
-A profile function sees each Python function that begins. The code of that function says what it reads (_reads.py); what
-of this was there before the recording, with the value that it has then, is guarded.
+A profile function sees each Python function that begins. The code of that function says what it reads (_reads.py). The
+values that existed before the recording are guarded.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MOST_ELEMENTS, _MOST_BYTES = 4096, 1 << 16
 
 _KINDS = "_parameters", "_buffers", "_modules"
 _PLAIN = frozenset((type(None), bool, int, float, complex, str, bytes, range, slice, types.BuiltinFunctionType, types.CodeType, *weakref.ProxyTypes))
-_WRITING = frozenset(("append", "appendleft", "extend", "extendleft", "insert", "add", "update", "clear"))  # of containers, which they do not read
+_WRITING = frozenset(("append", "appendleft", "extend", "extendleft", "insert", "add", "update", "clear"))  # methods of containers that write and do not read
 _VIEWS = tuple(map(type, ({}.keys(), {}.values(), {}.items())))
 _ITERATORS = tuple(map(type, map(iter, ([], (), {}, {}.values(), {}.items()))))
 
@@ -37,13 +37,14 @@ def _is_constant(module: Any) -> bool:
     top = module.partition(".")[0] if isinstance(module, str) else ""
     if top not in sys.stdlib_module_names or top == "builtins":
         return top in ("tenon", "numpy", "builtins")
-    file = getattr(sys.modules.get(top), "__file__", None)  # a user's module may have the name of one of Python's
+    file = getattr(sys.modules.get(top), "__file__", None)  # a user's module may have the name of a module of Python
     return file is None or os.path.dirname(file).startswith(os.path.dirname(os.__file__))
 
 
 @functools.lru_cache(None)
 def _has_state(module: Any) -> bool:
-    """True if functions of this module read state of the user: all but constant modules, and layers and optimisers."""
+    """True if functions of this module may read state of the user: all modules that are not constant, layers and
+    optimisers."""
     return not _is_constant(module) or module.startswith(("tenon.nn", "tenon.optim"))
 
 
@@ -56,7 +57,7 @@ def _dict_of(owner: Any) -> dict[str, Any] | None:
 
 
 def _elements_of(value: Any) -> Iterable[Any] | None:
-    """What a container holds; None: `value` is no container."""
+    """Returns the elements of a container; None if `value` is not a container."""
     if isinstance(value, dict):
         return value.values()
     if isinstance(value, (list, tuple, set, frozenset, collections.deque)):
@@ -69,26 +70,26 @@ def _elements_of(value: Any) -> Iterable[Any] | None:
 
 
 def _contents_of(function: Any) -> Iterator[tuple[str, Any, Any]]:
-    """The names, cells and values of the variables of enclosing functions."""
+    """Returns names, cells and values of the variables of enclosing functions."""
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
         try:
             yield name, cell, cell.cell_contents
-        except ValueError:  # it is empty
+        except ValueError:  # the cell is empty
             pass
 
 
 def _functions_of(attribute: Any) -> list[Any]:
-    """The functions behind what a class has under a name."""
+    """Returns the functions of a class attribute: of a function, method or property."""
     held = (attribute.fget, attribute.fset) if isinstance(attribute, property) else (getattr(attribute, "__func__", attribute),)
     return [each for each in held if isinstance(each, types.FunctionType)]
 
 
 class Watch:
-    """A `with` block around a recording of `function`: what it reads goes to `guards`."""
+    """A `with` block around the recording of `function`. It adds the values that are read to `guards`."""
 
     def __init__(self, guards: Guards, name: str, function: Any, args: Any, kwargs: Any) -> None:
         self._guards, self._name = guards, name
-        self._known: dict[int, Any] = {}  # what was there before, by its id
+        self._known: dict[int, Any] = {}  # objects that existed before the recording, by id
         self._functions: dict[types.CodeType, list[Any]] = {}
         self._visited: set[tuple[int, frozenset[str]]] = set()
         self._todo: list[tuple[Any, frozenset[str]]] = []
@@ -103,7 +104,7 @@ class Watch:
         sys.setprofile(self._event)
 
     def __exit__(self, *_: object) -> None:
-        if hasattr(self._before, "enable"):  # cProfile's, which is no function
+        if hasattr(self._before, "enable"):  # cProfile's profiler, which is not a function
             sys.setprofile(None)
             self._before.enable()
         else:
@@ -115,13 +116,13 @@ class Watch:
                 self._called(frame)
             elif event == "return" and argument is not None and frame.f_back is not None:
                 self._returned(frame.f_back, argument)
-        except Exception as error:  # an object that does not let itself be looked at
+        except Exception as error:  # the object raises errors when its attributes are read
             warnings.warn(f"{self._name}: a compiled function does not see all that {frame.f_code.co_name} reads, since it met {error!r}.", RuntimeWarning)
         if callable(self._before):
             self._before(frame, event, argument)
 
     def _returned(self, caller: types.FrameType, result: Any) -> None:
-        """`caller` receives `result` and reads loose names of it."""
+        """`caller` has received `result` and reads its loose names."""
         if not _has_state(caller.f_globals.get("__name__")):
             return
         loose = reads_of(caller.f_code).loose
@@ -130,10 +131,10 @@ class Watch:
             self._work()
 
     def _called(self, frame: types.FrameType) -> None:
-        """A function begins: guards what its code reads."""
+        """A function begins: guards the values that its code reads."""
         scope = frame.f_globals
         module = scope.get("__name__")
-        if not _has_state(module) or (module, frame.f_code.co_name) == ("tenon.nn.module", "__getattr__"):  # _attribute knows where it looks
+        if not _has_state(module) or (module, frame.f_code.co_name) == ("tenon.nn.module", "__getattr__"):  # _attribute handles Module.__getattr__
             return
         reads = reads_of(frame.f_code)
         if not _is_constant(module):
@@ -149,12 +150,12 @@ class Watch:
             variables = frame.f_locals
             for name, paths in reads.locals.items():
                 for value in self._met(variables.get(name)):
-                    # Elements of a container that was made for the call are read through other names.
+                    # Elements of a container that was created for the call are read under other names.
                     self._follow(value, paths if value is variables.get(name) else {(ALIAS,)}, reads)
         self._work()
 
     def _met(self, value: Any, depth: int = 4) -> Iterator[Any]:
-        """`value` if it was there before; else such values in it, if it is a container."""
+        """Yields `value` if it existed before; otherwise the elements that did, if it is a container."""
         if type(value) in _PLAIN or isinstance(value, Tensor):
             return
         if id(value) in self._known or isinstance(value, type):
@@ -162,7 +163,7 @@ class Watch:
         elif depth > 0:
             inner = value
             if isinstance(value, _ITERATORS):
-                inner = value.__reduce__()[1][0]  # type: ignore[index]  # what it still gives, or the list that it goes through
+                inner = value.__reduce__()[1][0]  # type: ignore[index]  # its remaining elements, or the list that it iterates over
             elif isinstance(value, _VIEWS):
                 inner = list(value)  # type: ignore[call-overload]
             for each in list(_elements_of(inner) or ())[:_MOST_ELEMENTS]:
@@ -181,7 +182,7 @@ class Watch:
             self._follow(content, reads.locals.get(name, {()}), reads)
 
     def _follow(self, value: Any, paths: Iterable[Path], reads: Reads) -> None:
-        """Guards the attributes on each path that begins with `value`."""
+        """Guards the attributes along each path that begins at `value`."""
         if type(value) in _PLAIN or isinstance(value, Tensor):
             return
         none: frozenset[str] = frozenset()
@@ -193,7 +194,7 @@ class Watch:
                     self._note_all(held)
                 elif name != ALIAS:
                     found = self._attribute(held, name.removeprefix(MAYBE), reads.maybe or name.startswith(MAYBE))
-                    if found is ABSENT:  # a method, which sees to itself if it is written in Python
+                    if found is ABSENT:  # a method; if it is written in Python, _called sees it
                         path = ()
                         break
                     held = found
@@ -205,7 +206,7 @@ class Watch:
             self._visit(*self._todo.pop())
 
     def _visit(self, value: Any, loose: frozenset[str]) -> None:
-        """Guards what `value` holds, and those of its attributes whose names are loose."""
+        """Guards the elements of `value`, and its attributes with loose names."""
         mark = id(value), loose
         if type(value) in _PLAIN or isinstance(value, Tensor) or mark in self._visited:
             return
@@ -214,10 +215,10 @@ class Watch:
         inner: Iterable[Any] = ()
         if isinstance(value, types.FunctionType):
             self._functions.setdefault(value.__code__, []).append(value)
-            if not _has_state(value.__globals__.get("__name__")):  # a decorator's, which does not say what it calls
+            if not _has_state(value.__globals__.get("__name__")):  # a wrapper of a decorator: its code does not name what it calls
                 inner = [content for _, _, content in _contents_of(value)]
         elif isinstance(value, type):
-            if not _is_constant(value.__module__):  # its functions may be called by others, as backward is
+            if not _is_constant(value.__module__):  # other code may call its functions, as it calls backward
                 inner = [function for each in vars(value).values() for function in _functions_of(each)]
         elif isinstance(value, types.MethodType):
             inner = value.__self__, value.__func__
@@ -228,9 +229,9 @@ class Watch:
         elif isinstance(value, (bytearray, memoryview)) or type(value).__module__ == "numpy" and hasattr(value, "tobytes"):
             self._note_bytes(value)
         elif _is_constant(type(value).__module__) and isinstance(value, (collections.abc.Mapping, collections.abc.Sequence, collections.abc.Set)):
-            self._note_all(value)  # one of Python's containers that are written in Python
+            self._note_all(value)  # a container class that is written in Python, such as UserDict
         else:
-            inner = filter(None, [(_dict_of(value) or {}).get("__wrapped__")])  # a compiled function, or a decorated one
+            inner = filter(None, [(_dict_of(value) or {}).get("__wrapped__")])  # the function inside a compiled or decorated one
         self._todo.extend((each, loose) for each in inner)
         if not isinstance(value, types.ModuleType) or not _is_constant(value.__name__):
             for name in loose:
@@ -273,8 +274,11 @@ class Watch:
         return value
 
     def _attribute(self, owner: Any, name: str, maybe: bool) -> Any:
-        """The attribute, which is guarded; absent for methods and properties, whose functions are seen when they run.
-        maybe: that it is absent is guarded too."""
+        """Guards an attribute and returns its value; absent for methods and properties, whose functions are seen
+        when they run.
+
+        maybe: also guards that the attribute is absent.
+        """
         if isinstance(owner, types.ModuleType):
             return ABSENT if _is_constant(owner.__name__) else self._item(vars(owner), name) if maybe or name in vars(owner) else ABSENT
         if isinstance(owner, type):

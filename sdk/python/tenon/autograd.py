@@ -1,4 +1,5 @@
-"""Gradients: grad and backward over several tensors, functions of the user, and the modes in which ops are remembered.
+"""Gradients: grad and backward for several tensors, custom functions, and modes that turn the recording of ops on
+and off.
 
     class Square(tenon.autograd.Function):
         @staticmethod
@@ -26,13 +27,13 @@ from tenon._tenon import Tensor, is_grad_enabled, is_inference_mode_enabled
 
 # ---- modes ----
 
-_GENERATOR = 0x20  # in the flags of a function's code: it is one (inspect.CO_GENERATOR)
+_GENERATOR = 0x20  # flag of a code object: it is a generator (inspect.CO_GENERATOR)
 
 _Called = TypeVar("_Called", bound=Callable[..., Any])
 
 
 class _Mode(_tenon._Mode):
-    """A `with` block, or a decorator of a function or a generator, in which ops are remembered, or not."""
+    """A `with` block, or a decorator of a function or a generator, that turns the recording of ops on or off."""
 
     _enabled, _inference = True, False
 
@@ -47,7 +48,7 @@ class _Mode(_tenon._Mode):
         if getattr(function, "__code__", None) and function.__code__.co_flags & _GENERATOR:
             @functools.wraps(function)
             def generator(*args: Any, **kwargs: Any) -> Any:
-                # The mode holds while the generator runs, not while its caller does.
+                # The mode applies while the generator runs, not while its caller runs.
                 running, sent, raised = function(*args, **kwargs), None, None
                 while True:
                     try:
@@ -73,7 +74,7 @@ class _Mode(_tenon._Mode):
 
 
 def _bare_decorator(cls: Any) -> Any:
-    """Lets the class decorate without brackets: @tenon.no_grad."""
+    """Lets the class be used as a decorator without brackets: @tenon.no_grad."""
     construct = cls.__new__
 
     def new(cls: Any, function: Any = None) -> Any:
@@ -111,12 +112,12 @@ class set_grad_enabled(_Mode):
         return (self._enabled,)
 
     def __call__(self, function: _Called) -> _Called:
-        self.__exit__()  # as a decorator it concerns the function alone
+        self.__exit__()  # as a decorator it applies only to the function
         return super().__call__(function)
 
 
 class inference_mode(_Mode):
-    """Like no_grad; requiring a gradient inside is an error."""
+    """Like no_grad; it is also an error to require a gradient inside."""
 
     def __init__(self, mode: bool = True) -> None:
         self._enabled, self._inference = not mode, bool(mode)
@@ -139,7 +140,14 @@ def _weights(gradients: Any) -> list[Any]:
 
 
 def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
-    """Adds the gradient of `tensors` to `.grad` of every leaf they depend on, or only of those in `inputs`."""
+    """Adds the gradients of `tensors` to `.grad` of every leaf they depend on.
+
+    Args:
+        grad_tensors: a weight for each tensor, of its shape. May be None for tensors with one element.
+        retain_graph: keeps the saved values, so that another backward is possible; None: as create_graph.
+        create_graph: records the backward itself, for higher derivatives.
+        inputs: only these leaves receive gradients.
+    """
     outputs = _listed(tensors)
     keep = create_graph if retain_graph is None else retain_graph
     if inputs is None:
@@ -156,15 +164,24 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
 
 def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
          allow_unused: bool = False) -> tuple[Any, ...]:
-    """The gradients of `outputs`, weighed by `grad_outputs`, with respect to each of `inputs`, as a tuple."""
+    """Returns the gradients of `outputs`, weighted by `grad_outputs`, with respect to each of `inputs`, as a tuple.
+
+    retain_graph and create_graph are those of backward. allow_unused gives None for inputs that outputs do not
+    depend on; otherwise they are an error.
+
+    Example:
+        >>> x = tenon.tensor([3.0], requires_grad=True)
+        >>> tenon.autograd.grad(x * x, x)
+        (tensor([6.]),)
+    """
     outputs = _listed(outputs)
     keep = create_graph if retain_graph is None else retain_graph
     return tuple(_tenon._grad(outputs, _listed(inputs), _weights(grad_outputs), keep, create_graph, allow_unused))
 
 
 def _tensor_backward(self: Tensor, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
-    """Adds the gradient of this tensor to `.grad` of every leaf it depends on. A tensor of more than one element needs
-    `gradient`, which weighs its elements."""
+    """Adds the gradient of this tensor to `.grad` of every leaf it depends on. A tensor with more than one element
+    needs `gradient`, the weights of its elements. The other arguments are those of tenon.autograd.backward."""
     backward(self, gradient, retain_graph, create_graph, inputs)
 
 
@@ -191,14 +208,14 @@ class RemovableHandle:
 
 
 def _register_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHandle:
-    """Calls hook(gradient) when the gradient of this tensor is complete, once in each backward. A tensor that it gives
-    takes the place of the gradient."""
+    """Calls hook(gradient) in each backward, when the gradient of this tensor is complete. If the hook returns a
+    tensor, it replaces the gradient."""
     return RemovableHandle(_tenon._add_hook(self, hook))
 
 
 def _register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHandle:
     """Calls hook(tensor) each time after a backward has added to `.grad` of this leaf."""
-    # The leaf keeps its hooks, so a hook that kept the leaf would keep both for ever.
+    # The leaf keeps its hooks alive, so a hook that kept the leaf alive would never be freed.
     leaf = weakref.ref(self)
 
     def call() -> None:
@@ -209,29 +226,29 @@ def _register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], A
 
 
 class saved_tensors_hooks(_tenon._SavedHooks):
-    """A `with` block in which what ops save for backward goes through two functions: pack(tensor) gives any object, and
-    unpack(object), in backward, gives the tensor back."""
+    """A `with` block that changes how ops save tensors for backward. pack(tensor) returns an object to save, and
+    unpack(object) returns the tensor in backward."""
 
     def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
         super().__init__(pack_hook, unpack_hook)
 
 
 class graph:
-    """As PyTorch has it: graph.saved_tensors_hooks."""
+    """PyTorch's name space torch.autograd.graph: graph.saved_tensors_hooks."""
 
     saved_tensors_hooks = saved_tensors_hooks
 
 
 def _called_from() -> str:
-    """The lines of Python, outside of this package, that called the op."""
+    """Returns the lines of Python code, outside of this package, that called the op."""
     import traceback
     here = __file__.rpartition("/")[0]
     return "".join(traceback.format_list([frame for frame in traceback.extract_stack() if not frame.filename.startswith(here)]))
 
 
 class detect_anomaly(_tenon._Anomaly):
-    """A `with` block in which a backward that fails, or gives a NaN, names the op of forward and the lines of Python that
-    called it. Slow."""
+    """A `with` block in which errors and NaN in backward name the forward op and the Python lines that called it.
+    Slow."""
 
     def __init__(self) -> None:
         super().__init__(_called_from)
@@ -241,10 +258,10 @@ Tensor.register_hook = _register_hook  # type: ignore[method-assign]
 Tensor.register_post_accumulate_grad_hook = _register_post_accumulate_grad_hook  # type: ignore[method-assign]
 
 
-# ---- functions of the user ----
+# ---- custom functions ----
 
 class FunctionCtx:
-    """What forward and backward of one call share."""
+    """The object that forward and backward of one call share."""
 
     saved: tuple[Any, ...] = ()
     needs_input_grad: tuple[bool, ...] = ()
@@ -252,24 +269,24 @@ class FunctionCtx:
     _without_gradient: tuple[Any, ...] = ()
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
-        """Keeps tensors for backward. One that is written in between is an error there."""
+        """Saves tensors for backward. If one is written before backward, backward fails."""
         self.saved = tensors
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """In backward: the tensors that forward kept."""
+        """In backward: the tensors that forward saved."""
         return self.saved
 
     def mark_dirty(self, *tensors: Tensor) -> None:
-        """Says that forward wrote these arguments."""
+        """Declares that forward wrote these arguments."""
         self._dirty = tensors
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
-        """Says which results have no gradient."""
+        """Declares that these results have no gradient."""
         self._without_gradient = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Gradients that are absent come as zeros, whatever is set here."""
+        """Has no effect: missing gradients are always passed as zeros."""
 
 
 class _Call(FunctionCtx):
@@ -308,22 +325,22 @@ class _Call(FunctionCtx):
 
 
 class Function:
-    """A function with a gradient of its own: `forward` and `backward` are static methods whose first argument is a
-    FunctionCtx. It is called by `apply`."""
+    """A function with its own gradient. Subclasses define static methods `forward` and `backward`, whose first
+    argument is a FunctionCtx. Call it with `apply`."""
 
     @staticmethod
     def forward(ctx: Any, *args: Any, **kwargs: Any) -> Any:
-        """The result, a Tensor or a tuple, of the arguments."""
+        """Returns the result, a Tensor or a tuple."""
         raise NotImplementedError("forward of this Function is not written.")
 
     @staticmethod
     def backward(ctx: Any, *args: Any, **kwargs: Any) -> Any:
-        """The gradients of the arguments, None where there is none, from those of the results."""
+        """Returns the gradients of the arguments from those of the results. None means no gradient."""
         raise NotImplementedError("backward of this Function is not written.")
 
     @classmethod
     def apply(cls, *args: Any) -> Any:
-        """Calls forward, and remembers the call."""
+        """Calls forward and records the call."""
         call = _Call(cls, args)
         results = _tenon._call_function(call, cls.__name__, [args[i] for i in call._places])
         results = [each.detach() if i in call._detached else each for i, each in enumerate(results)]
@@ -333,7 +350,7 @@ class Function:
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """A decorator of `backward`: its ops are not remembered, so it has no gradient itself."""
+    """Decorator of `backward` whose ops are not recorded, so it cannot be differentiated again."""
     @functools.wraps(backward)
     def wrapped(*args: Any) -> Any:
         with no_grad():
@@ -348,7 +365,9 @@ def _as_tuple(value: Any) -> tuple[Any, ...]:
 
 
 def vjp(function: Callable[..., Any], inputs: Any, v: Any = None) -> tuple[Any, Any]:
-    """The results of `function`, and `v` times its Jacobian."""
+    """Returns the results of `function`, and the product of `v` and its Jacobian.
+
+    v has the shape of the result; None for a result with one element."""
     given = tuple(each.detach().requires_grad_() for each in _as_tuple(inputs))
     with enable_grad():
         outputs = function(*given)
@@ -358,7 +377,11 @@ def vjp(function: Callable[..., Any], inputs: Any, v: Any = None) -> tuple[Any, 
 
 
 def jacobian(function: Callable[..., Any], inputs: Any, create_graph: bool = False) -> Any:
-    """The derivatives of each element of the result by each element of each input."""
+    """Returns the derivatives of each element of the result with respect to each element of each input.
+
+    A block has the shape of the result followed by the shape of the input. Several results or inputs give tuples.
+    create_graph records the computation, for higher derivatives.
+    """
     given = tuple(each if create_graph and each.requires_grad else each.detach().requires_grad_() for each in _as_tuple(inputs))
     with enable_grad():
         outputs = function(*given)
@@ -377,7 +400,7 @@ def jacobian(function: Callable[..., Any], inputs: Any, create_graph: bool = Fal
 
 
 def hessian(function: Callable[..., Any], inputs: Any, create_graph: bool = False) -> Any:
-    """The second derivatives of a function that gives one number."""
+    """Returns the second derivatives of a function whose result has one element."""
     def first(*args: Any) -> tuple[Any, ...]:
         with enable_grad():
             return grad(function(*args), args, create_graph=True)
@@ -387,7 +410,7 @@ def hessian(function: Callable[..., Any], inputs: Any, create_graph: bool = Fals
 
 
 def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """function(*args), of which nothing is saved for backward: it is computed again there."""
+    """Returns function(*args) without saving intermediate values for backward. Backward runs the function again."""
     flat = [each for each in args if isinstance(each, Tensor)]
 
     def rebuilt(tensors: Any) -> Any:

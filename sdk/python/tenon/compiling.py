@@ -1,4 +1,4 @@
-"""tenon.compile: a function of tensors that is recorded at its first call and runs as one program from then on."""
+"""tenon.compile: records a function of tensors at its first call, and runs it as one program from then on."""
 
 import functools
 import threading
@@ -8,14 +8,14 @@ import weakref
 from tenon import _tenon
 from tenon._structures import flatten, rebuild
 
-# The most states of Python that a call is recorded in, and the most structures of arguments that are not tensors.
+# The greatest number of Python states that a call is recorded for, and of structures of non-tensor arguments.
 _MOST_STATES, _MOST_STRUCTURES = 8, 256
 
 
 class _Now(threading.local):
-    functions = 0  # that are recorded, each inside the one before
-    program = None  # that was called
-    watch = None  # of its recording, until the call is over: gradients are recorded after the function has returned
+    functions = 0  # the number of functions being recorded, each inside the previous one
+    program = None  # the program that is being called
+    watch = None  # watches the recording until the call ends, since gradients are recorded after the function returned
 
 
 _now = _Now()
@@ -31,10 +31,10 @@ class _Program:
     """The recordings for one structure of arguments and one state of Python."""
 
     def __init__(self, function, options, structure):
-        from tenon._guards import Guards  # at the first call, since it loads modules that few programs need
+        from tenon._guards import Guards  # imported at the first call, since it loads modules that few programs need
         self._function, self._name, self._structure = function, options["name"], structure
         self._guards, self._results, self._runs = Guards(), None, 0
-        program = weakref.ref(self)  # what C++ holds is nothing that Python's garbage collector sees
+        program = weakref.ref(self)  # weak, since Python's garbage collector does not see references that C++ holds
         self._list = _tenon._compile(lambda tensors: program()._run(tensors), **options)
         self.change, self.stats, self.memory = self._guards.change, self._list.stats, self._list.memory
 
@@ -74,13 +74,14 @@ class _Program:
         return made
 
     def _is_recorded(self):
-        """False where the function runs in parts, or has been recorded for too many kinds of tensors: it is called each
-        time then."""
+        """True if this run is recorded. False if the function runs in parts, or was recorded for too many kinds of
+        tensors: it is then called each time."""
         self._runs += 1
         return self._runs < 20 or not self.stats()["eager"]
 
     def _check_state(self):
-        """Raises an error if the state has changed: a gradient of a gradient records the function as it was at the call."""
+        """Raises an error if the Python state has changed. The gradient of a gradient records the function again and
+        needs the state of the call."""
         changed = self.change()
         if changed:
             raise _tenon.InvalidArgument(f"backward: {self._name} is recorded again, for the gradient of its gradient, and {changed}. "
@@ -115,7 +116,8 @@ class Compiled:
             raise
 
     def _program_of(self, structure, tensors):
-        """The program for the state that Python has now, which becomes the first of its kind; None: there are too many."""
+        """Returns the program for the current state of Python and moves it to the front of its list. Returns None if
+        there are too many."""
         with _making:
             programs, change = self._programs.get(structure, ()), ""
             for program in programs:
@@ -166,7 +168,7 @@ class Compiled:
         return [program for programs in list(self._programs.values()) for program in programs]
 
     def stats(self):
-        """How many kinds of calls were recorded, programs prepared, calls run as a program, and calls run eagerly."""
+        """Returns the numbers of recordings, of prepared programs, of calls run as a program, and of eager calls."""
         total = {"recordings": 0, "executables": 0, "runs": 0, "eager": self._eager[0]}
         for program in self._all():
             for name, count in program.stats().items():
@@ -174,35 +176,49 @@ class Compiled:
         return total
 
     def memory(self):
-        """Of each recording a dict of bytes, at the sizes of its first call: `saved`, what forward keeps for backward;
-        `live`, the most that values take at once; both with `_before`, as if nothing were computed twice; `planned`, what
-        a run of its newest program allocates for values; and `again`, what is computed twice."""
+        """Returns for each recording a dict of bytes at the sizes of its first call.
+
+        saved: values that forward keeps for backward. live: the most bytes that values occupy at once. saved_before and
+        live_before: the same without recomputation. planned: allocated for values by a run of the newest program.
+        again is a text that lists the values computed twice.
+        """
         return [row for program in self._all() for row in program.memory()]
 
 
 def compile(function=None, *, name=None, exact=False, whole=True, check=True, fuse=None, recompute=True, memory_limit=None, frozen=()):
-    """A function that is recorded at its first call and runs as one program from then on; also a decorator.
+    """Records a function at its first call and runs it as one program from then on. Also a decorator.
 
-    A recording holds for the state of Python that it has read: arguments that are no tensors, global variables and
-    those of enclosing functions, attributes of modules and other objects (`training` too), defaults, and what lists,
-    dicts, sets and arrays hold, by their types and bits. Where some of it changes, the function is recorded anew, for up
-    to eight states, and runs eagerly after that; a warning says what has changed. An earlier state has its program
-    still. Not compared are containers of more than 4096 elements and arrays of more than 64 KiB: a warning says so at
-    the first call. Not seen is what does not stand in Python code: the time, files, random numbers of Python and NumPy,
-    iterators, the state of extension modules and of Python's own, nor what is written into the `__dict__` of a module; the
-    second call is recorded too, to find it.
+    A program serves all calls with arguments of the same structure, of every size that did not influence the recording.
+    Tensors from outside, such as the parameters of a module, are read, and may be written, in each run. Other
+    effects of the Python code, such as writing an attribute or printing, happen only while recording. Lists,
+    dicts and dataclasses among the arguments are copies.
 
-    A recording serves the calls that look alike, of every size that decided nothing in the function. Tensors from
-    outside, such as the parameters of a module, are state: each run reads what they hold then, and may write them. What
-    else the function does in Python, as to write an attribute or print, is done when it is recorded. Lists, dicts and
-    dataclasses among its arguments are copies.
+    The function is recorded again if the Python state that it reads has changed: arguments that are not tensors, global
+    variables, variables of enclosing functions, attributes of modules and other objects (such as `training`),
+    defaults, and the elements of lists, dicts, sets and arrays, compared by types and bits. Programs of up to
+    eight states are kept. Further states run eagerly, and a warning names the change.
 
-    exact: results have the bits of the eager run. whole: False lets the function read elements; it runs in parts then.
-    check: the second call is recorded too, and an error says where it differs. fuse: whether ops become one kernel.
-    recompute: what costs next to no time is computed again, in place of being kept. memory_limit: bytes that the
-    values of a run may take at once, where arguments and tensors from outside do not count; values are computed again
-    until they fit, and an error says the least where they do not.
-    frozen: tensors from outside that are constants."""
+    Containers of more than 4096 elements and arrays of more than 64 KiB are not compared; a warning at the first
+    call says so. State outside of Python code is not seen: time, files, random numbers of Python and NumPy,
+    iterators, the state of extension modules and of Python's own modules, and writes into the `__dict__` of a
+    module. `check` helps to find it.
+
+    Args:
+        exact: results have the same bits as an eager run.
+        whole: False lets the function read elements of tensors. It then runs in parts.
+        check: also records the second call, and raises an error that says where both recordings differ.
+        fuse: True or False decides if ops are joined into one kernel; None leaves it to TENON_FUSE.
+        recompute: computes cheap values again instead of keeping them.
+        memory_limit: the bytes that values of a run may occupy at once, without arguments and tensors from
+            outside. Values are computed again until they fit. If they cannot, an error names the least limit.
+        frozen: tensors from outside that are constants. A later write to one is an error.
+        name: a name for messages; by default the name of the function.
+
+    Example:
+        >>> double = tenon.compile(lambda x: x * 2)
+        >>> double(tenon.tensor([1.0, 2.0]))
+        tensor([2., 4.])
+    """
     if function is None:
         return functools.partial(compile, name=name, exact=exact, whole=whole, check=check, fuse=fuse, recompute=recompute,
                                  memory_limit=memory_limit, frozen=frozen)

@@ -1,5 +1,6 @@
-"""Fourier transforms, with the names and arguments of torch.fft. Complex numbers are pairs (real, imaginary) along a last
-axis of 2, which dim does not count."""
+"""Fourier transforms, with the names and arguments of torch.fft.
+
+Complex numbers are pairs (real, imaginary) on a last axis of length 2. dim does not count this axis."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ def _require_pairs(op: str, input: Tensor) -> None:
 
 
 def _axes(rank: int, s: Sequence[int] | None, dim: Any) -> list[int]:
-    """The axes that are transformed: dim, or as many last ones as s has lengths, or all."""
+    """Returns the axes to transform: dim; else the last axes, as many as s has lengths; else all."""
     if dim is not None:
         axes = [dim] if hasattr(dim, "__index__") else list(dim)
         if s is not None and len(s) != len(axes):
@@ -41,7 +42,15 @@ def _each(op: Any, input: Tensor, axes: Sequence[int], lengths: Sequence[int | N
 
 @with_out
 def fftn(input: Tensor, s: Sequence[int] | None = None, dim: Any = None, norm: str | None = None) -> Tensor:
-    """fft along each axis of dim, cut or filled with zeros to the lengths s."""
+    """N-dimensional Fourier transform: fft along each of the axes dim.
+
+    Args:
+        input (..., 2): complex numbers as pairs.
+        s: the length of each axis, which is cut or padded with zeros to it. -1 keeps the length.
+        dim: the axes. None takes the last len(s) axes, or all.
+        norm: "backward" (the default) does not scale, "ortho" divides by sqrt(n), "forward" by n, where n is the
+            product of the lengths.
+    """
     _require_pairs("fftn", input)
     axes = _axes(input.ndim - 1, s, dim)
     return _each(fft, input, axes, _lengths(s, len(axes)), norm or "backward")
@@ -49,7 +58,7 @@ def fftn(input: Tensor, s: Sequence[int] | None = None, dim: Any = None, norm: s
 
 @with_out
 def ifftn(input: Tensor, s: Sequence[int] | None = None, dim: Any = None, norm: str | None = None) -> Tensor:
-    """The inverse of fftn."""
+    """Inverse of fftn. norm "backward" divides by n, "ortho" by sqrt(n), "forward" does not scale."""
     _require_pairs("ifftn", input)
     axes = _axes(input.ndim - 1, s, dim)
     return _each(ifft, input, axes, _lengths(s, len(axes)), norm or "backward")
@@ -57,7 +66,7 @@ def ifftn(input: Tensor, s: Sequence[int] | None = None, dim: Any = None, norm: 
 
 @with_out
 def rfftn(input: Tensor, s: Sequence[int] | None = None, dim: Any = None, norm: str | None = None) -> Tensor:
-    """rfft along the last axis of dim, then fft along the others."""
+    """fftn of real input: rfft along the last of the axes dim, then fft along the others. The result holds pairs."""
     axes = _axes(input.ndim, s, dim)
     lengths = _lengths(s, len(axes))
     result = rfft(input, lengths[-1], axes[-1], norm or "backward")
@@ -66,7 +75,7 @@ def rfftn(input: Tensor, s: Sequence[int] | None = None, dim: Any = None, norm: 
 
 @with_out
 def irfftn(input: Tensor, s: Sequence[int] | None = None, dim: Any = None, norm: str | None = None) -> Tensor:
-    """The inverse of rfftn."""
+    """Inverse of rfftn, with a real result."""
     _require_pairs("irfftn", input)
     axes = _axes(input.ndim - 1, s, dim)
     lengths = _lengths(s, len(axes))
@@ -76,7 +85,7 @@ def irfftn(input: Tensor, s: Sequence[int] | None = None, dim: Any = None, norm:
 
 @with_out
 def hfftn(input: Tensor, s: Sequence[int] | None = None, dim: Any = None, norm: str | None = None) -> Tensor:
-    """fft along all axes of dim but the last, then hfft along it."""
+    """fft along the axes dim except the last, then hfft along the last. The result is real."""
     _require_pairs("hfftn", input)
     axes = _axes(input.ndim - 1, s, dim)
     lengths = _lengths(s, len(axes))
@@ -86,7 +95,7 @@ def hfftn(input: Tensor, s: Sequence[int] | None = None, dim: Any = None, norm: 
 
 @with_out
 def ihfftn(input: Tensor, s: Sequence[int] | None = None, dim: Any = None, norm: str | None = None) -> Tensor:
-    """The inverse of hfftn."""
+    """Inverse of hfftn."""
     axes = _axes(input.ndim, s, dim)
     lengths = _lengths(s, len(axes))
     result = ihfft(input, lengths[-1], axes[-1], norm or "backward")
@@ -95,35 +104,35 @@ def ihfftn(input: Tensor, s: Sequence[int] | None = None, dim: Any = None, norm:
 
 @with_out
 def fft2(input: Tensor, s: Sequence[int] | None = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
-    """fftn along two axes."""
+    """fftn along two axes, the last two by default."""
     return fftn(input, s, dim, norm)
 
 
 @with_out
 def ifft2(input: Tensor, s: Sequence[int] | None = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
-    """ifftn along two axes."""
+    """ifftn along two axes, the last two by default."""
     return ifftn(input, s, dim, norm)
 
 
 @with_out
 def rfft2(input: Tensor, s: Sequence[int] | None = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
-    """rfftn along two axes."""
+    """rfftn along two axes, the last two by default."""
     return rfftn(input, s, dim, norm)
 
 
 @with_out
 def irfft2(input: Tensor, s: Sequence[int] | None = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
-    """irfftn along two axes."""
+    """irfftn along two axes, the last two by default."""
     return irfftn(input, s, dim, norm)
 
 
 @with_out
 def hfft2(input: Tensor, s: Sequence[int] | None = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
-    """hfftn along two axes."""
+    """hfftn along two axes, the last two by default."""
     return hfftn(input, s, dim, norm)
 
 
 @with_out
 def ihfft2(input: Tensor, s: Sequence[int] | None = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
-    """ihfftn along two axes."""
+    """ihfftn along two axes, the last two by default."""
     return ihfftn(input, s, dim, norm)

@@ -1,4 +1,4 @@
-"""tenon.save and tenon.load: tensors as .npy, .npz and safetensors files, none of which can hold code."""
+"""tenon.save and tenon.load: tensors as .npy, .npz and safetensors files. None of these can contain code."""
 
 import contextlib
 import errno
@@ -11,7 +11,7 @@ _SEPARATOR = "."
 
 
 def _flat(value, name, tensors):
-    """Puts the tensors of dicts in dicts into `tensors`, by the path that leads to each."""
+    """Adds the tensors of nested dicts to `tensors`, by path."""
     if isinstance(value, Tensor):
         tensors[name] = value.detach()
     elif isinstance(value, dict):
@@ -37,9 +37,15 @@ def _kind(path):
 
 
 def save(object, path, *, metadata=None):
-    """Writes a Tensor (.npy) or a dict of Tensors by name (.npz, .safetensors), such as a state_dict.
+    """Writes a Tensor (.npy), or a dict of Tensors by name such as a state_dict (.npz, .safetensors).
 
-    metadata: texts by name, which a safetensors file may hold. Dicts in dicts are written with a point between names."""
+    Args:
+        object: the Tensor or the dict. The names of nested dicts are joined with a point.
+        path: its ending chooses the format.
+        metadata: a dict of texts by name, for safetensors files only.
+
+    Errors: ValueError for another ending; TypeError for other objects.
+    """
     path = os.fspath(path)
     kind = _kind(path)
     if metadata and kind != ".safetensors":
@@ -63,7 +69,7 @@ def _save_npz(path, tensors):
 
 @contextlib.contextmanager
 def _whole_file(path):
-    """A binary file to write, which is at `path` once the block has ended well; until then what was there stays."""
+    """Opens a binary file that replaces `path` only if the block succeeds."""
     try:
         writer = _tenon._FileWriter(path)
     except _tenon.NotFound as error:
@@ -75,11 +81,16 @@ def _whole_file(path):
     except OSError as error:
         raise _tenon.InvalidArgument(f"The file {path} cannot be written: {error.strerror}.") from error
     finally:
-        del writer  # an unfinished file goes
+        del writer  # deletes an unfinished file
 
 
 def load(path, *, device=None, metadata=False):
-    """Reads what save wrote: a Tensor, or a dict of Tensors by name. metadata: True gives (tensors, texts)."""
+    """Reads a file that save wrote. Returns a Tensor (.npy) or a dict of Tensors by name.
+
+    Args:
+        device: where the tensors are created; None takes the default device.
+        metadata: True returns a pair: the tensors, and a dict of the file's texts.
+    """
     path = os.fspath(path)
     kind = _kind(path)
     if kind == ".npy":

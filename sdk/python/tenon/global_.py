@@ -4,15 +4,16 @@
     from tenon.global_ import placement, sbp
 
     everyone = placement("cpu", ranks=[0, 1])
-    x = tenon.tensor(part).to_global(everyone, sbp.split(0))        # rows of this rank
-    w = tenon.tensor(weight).to_global(everyone, sbp.broadcast)     # the same on every rank
-    y = x @ w                                                        # rows again, without a message
-    y.sum().item()                                                   # over all ranks, on each of them
+    x = tenon.tensor(part).to_global(everyone, sbp.split(0))        # each rank holds some rows
+    w = tenon.tensor(weight).to_global(everyone, sbp.broadcast)     # each rank holds all of it
+    y = x @ w                                                        # split by rows; needs no communication
+    y.sum().item()                                                   # the sum over all ranks, on each rank
 
-Every rank runs the same program. Names are OneFlow's; PyTorch's DTensor calls a placement DeviceMesh, and the SBPs
-Shard(dim), Replicate() and Partial(); `to_global` is distribute_tensor and redistribute, `to_local` is to_local, and
-reading elements needs no full_tensor(). `save` and `load` are those of torch.distributed.checkpoint, `micro_batches` is
-Schedule1F1B of torch.distributed.pipelining, whose stages are placements.
+Every rank runs the same program. The names are OneFlow's. In PyTorch's DTensor a placement is a DeviceMesh, the
+SBPs are Shard(dim), Replicate() and Partial(), `to_global` is distribute_tensor and redistribute, and `to_local`
+has the same name; reading elements needs no full_tensor(). `save` and `load` correspond to
+torch.distributed.checkpoint, and `micro_batches` to Schedule1F1B of torch.distributed.pipelining, with placements
+as stages.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ class _Sbps:
 
     @staticmethod
     def split(dim: int) -> Sbp:
-        """Each rank holds a part along axis `dim`; the parts differ by one position at most, the longer ones first."""
+        """Each rank holds a part along axis `dim`. The lengths of parts differ by at most one; longer parts come
+        first."""
         made: Sbp = _tenon._global.split(dim)
         return made
 
@@ -64,18 +66,23 @@ sbp = _Sbps()
 
 
 def rank() -> int:
-    """The number of this process in the launch; 0 without a launcher."""
+    """Returns the number of this process in the launch; 0 without a launcher."""
     return int(_tenon._global.rank())
 
 
 def world_size() -> int:
-    """How many processes the launch has."""
+    """Returns the number of processes in the launch; 1 without a launcher."""
     return int(_tenon._global.world_size())
 
 
 def placement(type: str, ranks: Iterable[Any] | None = None) -> Placement:
-    """The ranks that hold a tensor: a list of them, or lists of lists, a grid; None: all. `type` is "cpu" or "cuda", the device
-    with the number of the rank on its machine, or "cuda:0". Every rank makes the placement, those outside of it too."""
+    """Creates a placement: the ranks that hold a tensor, and their devices. Every rank must make the call, also
+    ranks that are not part of it.
+
+    Args:
+        type: "cpu"; "cuda" for the device with the number of the rank on its machine; or one device, such as "cuda:0".
+        ranks: a list of ranks, or nested lists for a grid with several axes. None takes all ranks.
+    """
     listed = list(range(world_size())) if ranks is None else ranks
     grid: list[int] = []
     level = listed
@@ -101,13 +108,18 @@ def _list(spread: SbpLike) -> list[Sbp]:
 
 
 def is_global(tensor: Tensor) -> bool:
-    """Whether elements of `tensor` are spread over ranks."""
+    """True if `tensor` is spread over ranks."""
     return bool(_tenon._global.is_global(tensor))
 
 
 def to_global(tensor: Tensor, placement: Placement | None = None, sbp: SbpLike | None = None) -> Tensor:
-    """A local tensor: the parts of all ranks as one tensor. A global one: the same elements in another layout. What is None
-    stays as it is. Gradients go back to the layout of `tensor`."""
+    """Joins the local tensors of all ranks to one global tensor, or changes the layout of a global tensor.
+
+    placement and sbp may be None for a global tensor and then stay unchanged. The gradient of the result is
+    converted back to the layout of `tensor`.
+
+    Errors: ValueError for a local tensor without placement or sbp.
+    """
     if not is_global(tensor) and (placement is None or sbp is None):
         raise ValueError("to_global: a local tensor needs a placement and an sbp.")
     at = _tenon._global.placement_of(tensor) if placement is None else placement
@@ -117,40 +129,43 @@ def to_global(tensor: Tensor, placement: Placement | None = None, sbp: SbpLike |
 
 
 def to_local(tensor: Tensor) -> Tensor | None:
-    """The part of this rank, which shares the elements; None outside of the placement."""
+    """Returns the part of this rank, which shares its elements with `tensor`; None outside of the placement."""
     part: Tensor | None = _tenon._global.to_local(tensor)
     return part
 
 
 def micro_batches(loss: Callable[..., Tensor], *batch: Tensor, count: int) -> Tensor:
-    """Calls `loss` for `count` parts of the tensors of `batch`, along their rows, and goes backward through each, so that the
-    stages of a pipeline work at the same time (1F1B). Gradients add up to those of the mean loss of the batch, where each loss is
-    the mean over its rows; the result is that mean, without a history. Of a batch that is split along its rows each rank gives
-    rows of its own. Without a launch it adds up gradients."""
+    """Computes `loss` and its gradients for `count` parts of the batch along its rows, so that the stages of a
+    pipeline work at the same time (1F1B). Returns the mean loss, without gradient history.
+
+    `loss` must be the mean over its rows; the gradients are then those of the mean loss of the whole batch. If
+    the batch is split along its rows, each rank uses its own rows. Without a launcher the parts run one after the
+    other.
+    """
     made: Tensor = _tenon._global.micro_batches(count, list(batch), loss)
     return made
 
 
 def zeros(*size: int, placement: Placement, sbp: SbpLike, dtype: Any = None) -> Tensor:
-    """Zeros, spread; each rank makes its part."""
+    """Returns a global tensor of zeros. Each rank creates its part."""
     made: Tensor = _tenon._global.zeros(_size(size), placement, _list(sbp), dtype)
     return made
 
 
 def ones(*size: int, placement: Placement, sbp: SbpLike, dtype: Any = None) -> Tensor:
-    """Ones, spread; each rank makes its part."""
+    """Returns a global tensor of ones. Each rank creates its part."""
     made: Tensor = _tenon._global.ones(_size(size), placement, _list(sbp), dtype)
     return made
 
 
 def rand(*size: int, placement: Placement, sbp: SbpLike, dtype: Any = None) -> Tensor:
-    """Random numbers in [0, 1), the same however they are spread."""
+    """Returns random numbers from [0, 1). They do not depend on the layout."""
     made: Tensor = _tenon._global.rand(_size(size), placement, _list(sbp), dtype)
     return made
 
 
 def randn(*size: int, placement: Placement, sbp: SbpLike, dtype: Any = None) -> Tensor:
-    """Normal random numbers, the same however they are spread."""
+    """Returns normally distributed random numbers. They do not depend on the layout."""
     made: Tensor = _tenon._global.randn(_size(size), placement, _list(sbp), dtype)
     return made
 

@@ -1,4 +1,5 @@
-"""Linear algebra, with the names and arguments of torch.linalg. Matrices are the last two axes."""
+"""Linear algebra, with the names and arguments of torch.linalg. Matrices are the last two axes, other axes are a
+batch."""
 
 from __future__ import annotations
 
@@ -45,20 +46,30 @@ def _upper(UPLO: str) -> bool:
 
 @with_out
 def eigh(A: Tensor, UPLO: str = "L") -> Any:
-    """Eigenvalues of symmetric matrices, from the least on, and their vectors as columns; one triangle is read."""
+    """Eigenvalues of symmetric matrices in ascending order, and eigenvectors as columns. Reads only the lower
+    triangle, or the upper one for UPLO="U".
+
+    Example:
+        >>> tenon.linalg.eigh(tenon.tensor([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
+        tensor([1., 2.])
+    """
     return _Eigh(*tenon.linalg_eigh(A, _upper(UPLO)))
 
 
 @with_out
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
-    """The eigenvalues of eigh."""
+    """Eigenvalues of symmetric matrices in ascending order. See eigh."""
     return tenon.linalg_eigvalsh(A, _upper(UPLO))
 
 
 @with_out
 def svd(A: Tensor, full_matrices: bool = True) -> Any:
-    """U, the singular values from the greatest on, and V transposed. The gradient is that of matrices whose singular values
-    differ and are not 0; columns that complete U or V have none."""
+    """Singular value decomposition A = U @ diag(S) @ Vh, with S in descending order.
+
+    full_matrices: U and Vh are square; otherwise U (..., m, k) and Vh (..., k, n) with k = min(m, n). The
+    gradient is valid for singular values that differ and are not 0. Columns that complete U or rows that complete
+    Vh have no gradient.
+    """
     _require_matrices("svd", A)
     if not A.requires_grad:
         return _Svd(*tenon.linalg_svd(A, full_matrices))
@@ -69,7 +80,8 @@ def svd(A: Tensor, full_matrices: bool = True) -> Any:
 
 
 def _svd_with_gradient(A: Tensor, u: Tensor, values: Tensor, vh: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The parts, whose derivatives are those of the eigenvectors of A^T A, or A A^T where that is smaller."""
+    """Returns the parts of the decomposition with the derivatives of the eigenvectors of A.T @ A, or A @ A.T if that
+    is smaller."""
     turned, k = A.shape[-2] < A.shape[-1], values.shape[-1]
     matrix = tenon.transpose(A, -2, -1) if turned else A
     known = tenon.narrow(u, -1, 0, k) if turned else tenon.transpose(tenon.narrow(vh, -2, 0, k), -2, -1)
@@ -84,8 +96,12 @@ def _svd_with_gradient(A: Tensor, u: Tensor, values: Tensor, vh: Tensor) -> tupl
 
 @with_out
 def qr(A: Tensor, mode: str = "reduced") -> Any:
-    """Q orthogonal and R upper triangular with A = Q R; in mode "r" Q is empty. A gradient is there where the first columns
-    are independent, and in mode "complete" where there are as many columns as rows or more."""
+    """Decomposition A = Q @ R, with orthogonal Q and upper triangular R.
+
+    mode: "reduced" gives Q (..., m, k) and R (..., k, n) with k = min(m, n), "complete" a square Q, "r" an empty
+    Q. A gradient needs independent first columns and not mode "r", and in mode "complete" at least as many
+    columns as rows.
+    """
     _require_matrices("qr", A)
     none = tenon.empty((0,), dtype=A.dtype, device=A.device)
     if not A.requires_grad:
@@ -98,7 +114,7 @@ def qr(A: Tensor, mode: str = "reduced") -> Any:
 
 
 def _qr_with_gradient(A: Tensor, q: Tensor, r: Tensor) -> tuple[Tensor, Tensor]:
-    """Q and R, whose derivatives are those of R as the Cholesky factor of A^T A, with the signs of R."""
+    """Returns Q and R with the derivatives of R as the Cholesky factor of A.T @ A, with the signs of R."""
     k = q.shape[-1]
     square = tenon.narrow(A, -1, 0, k)
     signs = tenon.unsqueeze(tenon.sign(tenon.diagonal(r, 0, -2, -1)), -1)
@@ -108,30 +124,30 @@ def _qr_with_gradient(A: Tensor, q: Tensor, r: Tensor) -> tuple[Tensor, Tensor]:
     return q + (left - left.detach()), r + (right - right.detach())
 
 
-# ---- results with a flag in place of an error ----
+# ---- results with a flag ----
 
 def _flagged(op: str, A: Tensor, check_errors: bool, compute: Any) -> tuple[Any, Tensor]:
-    """compute(), and zeros that say that no matrix was refused; the flag cannot be anything else, since others are errors."""
+    """Returns compute(), and zeros as flags: matrices that fail raise an error, so no other flag can occur."""
     return compute(), tenon.zeros(tuple(A.shape[:-2]), dtype=tenon.i32, device=A.device)
 
 
 @with_out
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
-    """cholesky, and info, which is 0: a matrix that is not positive definite is an error even without check_errors."""
+    """cholesky, and info, which is always 0: matrices that are not positive definite raise an error."""
     _require_square("cholesky_ex", A)
     return _CholeskyEx(*_flagged("cholesky_ex", A, check_errors, lambda: tenon.linalg_cholesky(A, upper=upper)))
 
 
 @with_out
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
-    """inv, and info, which is 0: a singular matrix is an error even without check_errors."""
+    """inv, and info, which is always 0: singular matrices raise an error."""
     _require_square("inv_ex", A)
     return _InvEx(*_flagged("inv_ex", A, check_errors, lambda: tenon.linalg_inv(A)))
 
 
 @with_out
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
-    """X with A X = B; or X A = B."""
+    """Returns X with A @ X = B, or X @ A = B if not left. A is (..., n, n)."""
     if left:
         return tenon.linalg_solve(A, B)
     return tenon.transpose(tenon.linalg_solve(tenon.transpose(A, -2, -1), tenon.transpose(B, -2, -1)), -2, -1)
@@ -139,14 +155,15 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
 
 @with_out
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> Any:
-    """solve, and info, which is 0: a singular matrix is an error even without check_errors."""
+    """solve, and info, which is always 0: singular matrices raise an error."""
     _require_square("solve_ex", A)
     return _SolveEx(*_flagged("solve_ex", A, check_errors, lambda: solve(A, B, left=left)))
 
 
 @with_out
 def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
-    """X with A X = B, or X A = B, where one triangle of A is read."""
+    """Returns X with A @ X = B, or X @ A = B if not left. Reads only the upper or lower triangle of A; unitriangular
+    takes its diagonal as ones."""
     _require_square("solve_triangular", A)
     _require_matrices("solve_triangular", B)
     if left:
@@ -158,8 +175,11 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
 # ---- L and U ----
 
 def _with_gradient(A: Tensor, order: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
-    """L and U as functions of A, whose values they have: two steps of Newton from there, which are exact to the third
-    derivative. With L and U known, inv(L) P^T A inv(U) is 1, and its changes below and above the diagonal are those of both."""
+    """Returns L and U with derivatives with respect to A: two Newton steps from their values, exact up to the third
+    derivative.
+
+    inv(L) @ P.T @ A @ inv(U) is the identity. Its changes below and above the diagonal are the changes of L and U.
+    """
     k = low.shape[-1]
     rows = tenon.matmul(tenon.transpose(order, -2, -1), A)
     square = tenon.narrow(tenon.narrow(rows, -2, 0, k), -1, 0, k)
@@ -179,13 +199,13 @@ def _with_gradient(A: Tensor, order: Tensor, low: Tensor, high: Tensor) -> tuple
 
 
 def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
-    """L below the diagonal and U from it on, and the pivots from 1 on."""
+    """Returns L (below the diagonal) and U in one matrix, and the pivots, counted from 1."""
     return _LuFactor(*lu_factor_ex(A, pivot=pivot)[:2])
 
 
 @with_out
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> Any:
-    """lu_factor, and info, which is 0."""
+    """lu_factor, and info, which is always 0."""
     if not pivot:
         raise tenon.Unsupported("linalg.lu_factor_ex: rows are always exchanged; pivot=False is not there.")
     _require_matrices("lu_factor_ex", A)
@@ -195,12 +215,12 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
         m, n = A.shape[-2:]
         factors = tenon.pad(tenon.tril(l, -1), [0, n - l.shape[-1]]) + tenon.pad(u, [0, 0, 0, m - u.shape[-2]])
     elif A.requires_grad:
-        factors = factors + A * 0  # nothing, which wants a gradient
+        factors = factors + A * 0  # adds no elements, but keeps requires_grad
     return _LuFactorEx(factors, pivots, tenon.zeros(tuple(A.shape[:-2]), dtype=tenon.i32, device=A.device))
 
 
 def _permutation(pivots: Tensor, rows: int) -> Tensor:
-    """The order of rows that exchanges with `pivots` lead to."""
+    """Returns the order of rows after the exchanges in `pivots`."""
     order = tenon.expand(tenon.arange(rows, device=pivots.device), (*pivots.shape[:-1], rows)).clone()
     for i in range(pivots.shape[-1]):
         other = tenon.cast(tenon.narrow(pivots, -1, i, 1), tenon.i64) - 1
@@ -210,7 +230,7 @@ def _permutation(pivots: Tensor, rows: int) -> Tensor:
 
 
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
-    """P, L and U of what lu_factor gave, so that P L U is the matrix. What is not wanted is empty."""
+    """Returns P, L and U from results of lu_factor, with A = P @ L @ U. Parts that are not requested are empty."""
     _require_matrices("lu_unpack", LU_data)
     m, n = LU_data.shape[-2], LU_data.shape[-1]
     k = min(m, n)
@@ -228,14 +248,14 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
 
 @with_out
 def lu(A: Tensor, *, pivot: bool = True) -> Any:
-    """P, L and U with A = P L U."""
+    """Returns P, L and U with A = P @ L @ U."""
     factors, pivots, _ = lu_factor_ex(A, pivot=pivot)
     return lu_unpack(factors, pivots)
 
 
 @with_out
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
-    """X with A X = B, or X A = B, where LU and pivots are what lu_factor gave of A, or with adjoint of A transposed."""
+    """Returns X with A @ X = B, or X @ A = B if not left, from the results of lu_factor(A). adjoint transposes A."""
     _require_square("lu_solve", LU)
     _require_matrices("lu_solve", B)
     if not left:
@@ -254,7 +274,8 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
 
 @with_out
 def vector_norm(x: Tensor, ord: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The norm of order ord over dim: the root of the sum of |x|^ord; the greatest or least |x| for infinite ord."""
+    """Norm of order ord over the axes dim (default: all): (sum of |x| ** ord) ** (1 / ord). ord inf takes the
+    greatest |x| and -inf the least."""
     if isinstance(ord, str):
         raise tenon.InvalidArgument(f"linalg.vector_norm: ord must be a number, not '{ord}'.")
     x = _typed("vector_norm", x, dtype)
@@ -270,7 +291,11 @@ def _typed(op: str, x: Tensor, dtype: Any) -> Tensor:
 
 @with_out
 def matrix_norm(A: Tensor, ord: Any = "fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The norm of each matrix: "fro", "nuc", or of order 1, 2, infinity or their negatives."""
+    """Norm of each matrix.
+
+    ord: "fro" for the Frobenius norm, "nuc" for the sum of singular values; 2 and -2 for the greatest and least
+    singular value; 1 and -1 for the greatest and least sum of |x| in a column, inf and -inf in a row.
+    """
     A = _typed("matrix_norm", A, dtype)
     _require_matrices("matrix_norm", A)
     if len(dim) != 2 or dim[0] % A.ndim == dim[1] % A.ndim:
@@ -295,7 +320,8 @@ def matrix_norm(A: Tensor, ord: Any = "fro", dim: Sequence[int] = (-2, -1), keep
 
 @with_out
 def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """vector_norm of one axis, or of all without ord; matrix_norm of two, or of a matrix with ord."""
+    """Without ord the vector norm of order 2 over dim, or of all elements. With ord vector_norm for one axis and
+    matrix_norm for two; without dim the rank of A decides."""
     axes = None if dim is None else [dim] if hasattr(dim, "__index__") else list(dim)
     if ord is None:
         return vector_norm(A, 2, axes, keepdim, dtype=dtype)
@@ -317,7 +343,7 @@ def _epsilon(dtype: Any) -> float:
 
 
 def _tolerance(A: Tensor, values: Tensor, atol: Any, rtol: Any) -> Tensor:
-    """Singular values up to this count as 0."""
+    """Returns the value up to which singular values count as 0."""
     def column(value: Any) -> Any:
         return tenon.unsqueeze(value, -1) if isinstance(value, Tensor) and value.ndim else value
     if rtol is None:
@@ -330,7 +356,11 @@ def _tolerance(A: Tensor, values: Tensor, atol: Any, rtol: Any) -> Tensor:
 
 @with_out
 def matrix_rank(A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
-    """How many singular values (of symmetric matrices magnitudes of eigenvalues) are above max(atol, rtol times the greatest)."""
+    """Number of singular values greater than max(atol, rtol * the greatest). hermitian takes magnitudes of
+    eigenvalues instead.
+
+    rtol defaults to max(m, n) * epsilon, or to 0 if atol is positive. tol replaces atol and sets rtol to 0.
+    """
     _require_matrices("matrix_rank", A)
     if tol is not None:
         atol, rtol = tol, 0.0
@@ -339,9 +369,9 @@ def matrix_rank(A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: An
 
 
 def _pinv_with_gradient(A: Tensor, P: Tensor) -> Tensor:
-    """P, the pseudo-inverse of A, as a function of A: two steps of an iteration that converges quadratically among matrices
-    of one rank, so that first and second derivatives are exact. The first derivative is that of G. H. Golub and V. Pereyra,
-    The differentiation of pseudo-inverses, 1973."""
+    """Returns the pseudo-inverse P as a function of A, by two steps of an iteration that converges quadratically
+    among matrices of one rank, so first and second derivatives are exact (first derivative: Golub and Pereyra,
+    The differentiation of pseudo-inverses, 1973)."""
     turned = tenon.transpose(A, -2, -1)
     for _ in range(2):
         right, left = tenon.matmul(A, P), tenon.matmul(P, A)
@@ -353,13 +383,13 @@ def _pinv_with_gradient(A: Tensor, P: Tensor) -> Tensor:
 
 @with_out
 def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
-    """The pseudo-inverse, by singular values, or by eigenvalues of symmetric matrices."""
+    """Pseudo-inverse, by singular values; hermitian uses eigenvalues. atol and rtol are those of matrix_rank."""
     _require_matrices("pinv", A)
     if 0 in A.shape:
         return tenon.transpose(A, -2, -1).clone()
     rtol = rcond if rtol is None else rtol
     if A.requires_grad:
-        if hermitian:  # the matrix that eigh reads
+        if hermitian:  # completes the triangle that eigh reads
             A = tenon.tril(A) + tenon.transpose(tenon.tril(A, -1), -2, -1)
         return _pinv_with_gradient(A, pinv(A.detach(), rtol, hermitian, atol=atol))
     if hermitian:
@@ -375,7 +405,7 @@ def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = N
 
 @with_out
 def cond(A: Tensor, p: Any = None) -> Tensor:
-    """The norm of each matrix times that of its inverse; for p 2 or None by singular values."""
+    """Condition number: norm of order p of each matrix times the norm of its inverse. p None means 2."""
     _require_matrices("cond", A)
     if p is None or p in (2, -2):
         values = tenon.linalg_svdvals(A)
@@ -389,7 +419,8 @@ _Lstsq = collections.namedtuple("linalg_lstsq", ["solution", "residuals", "rank"
 
 
 def _least_squares(A: Tensor, B: Tensor) -> Tensor:
-    """linalg_lstsq; where a gradient is wanted with that of the normal equations, which is right where A has full rank."""
+    """Returns linalg_lstsq(A, B). If a gradient is needed, it is the gradient of the normal equations, which is
+    valid where A has full rank."""
     if not (A.requires_grad or B.requires_grad):
         return tenon.linalg_lstsq(A, B)
     turned = tenon.transpose(A, -2, -1)
@@ -400,8 +431,11 @@ def _least_squares(A: Tensor, B: Tensor) -> Tensor:
 
 
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> Any:
-    """The least X for which A X is nearest to B. Besides, as PyTorch's drivers give them (else empty): the squares that are
-    left, the rank, and the singular values."""
+    """Least-squares solution: the X of least norm that minimises the norm of A @ X - B.
+
+    Returns (solution, residuals, rank, singular_values). residuals are the squared errors per column. As with PyTorch's
+    drivers, the last three are empty where `driver` does not compute them.
+    """
     driver = "gelsy" if driver is None else driver
     if driver not in ("gels", "gelsy", "gelsd", "gelss"):
         raise tenon.InvalidArgument(f"linalg.lstsq: driver is '{driver}'; it may be gels, gelsy, gelsd or gelss.")
@@ -418,7 +452,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
 
 @with_out
 def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
-    """The inverse of A as a map from its axes from ind on to those before."""
+    """Inverse of A as a map from its axes from ind on to the axes before ind."""
     if ind <= 0:
         raise tenon.InvalidArgument(f"linalg.tensorinv: ind must be above 0, not {ind}.")
     first, last = tuple(A.shape[:ind]), tuple(A.shape[ind:])
@@ -429,7 +463,7 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
 
 @with_out
 def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tensor:
-    """X with tensordot(A, X, X.ndim) = B; the axes dims of A are moved to its end first."""
+    """Returns X with tensordot(A, X, X.ndim) = B. First moves the axes dims of A to its end."""
     if dims is not None:
         A = tenon.movedim(A, list(dims), list(range(A.ndim - len(dims), A.ndim)))
     last = tuple(A.shape[B.ndim:])
@@ -441,13 +475,13 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tens
 # ---- products ----
 
 def matmul(input: Tensor, other: Tensor) -> Tensor:
-    """tenon.matmul."""
+    """Same as tenon.matmul."""
     return tenon.matmul(input, other)
 
 
 @with_out
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
-    """The product of matrices in the order that takes the fewest multiplications; the first and the last may be lists."""
+    """Product of several matrices, in the order with the fewest multiplications. The first and last may be vectors."""
     if len(tensors) < 2:
         raise tenon.InvalidArgument(f"linalg.multi_dot: there must be two tensors at least, not {len(tensors)}.")
     if any(each.ndim != 2 for each in tensors[1:-1]) or any(each.ndim not in (1, 2) for each in (tensors[0], tensors[-1])):
@@ -465,7 +499,7 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
 
 
 def _splits(sizes: list[int]) -> dict[tuple[int, int], int]:
-    """After which matrix the product of each range of matrices is best cut (Cormen et al., chapter 15.2)."""
+    """Returns for each range of matrices after which one to split its product (Cormen et al., chapter 15.2)."""
     count = len(sizes) - 1
     costs, splits = {(i, i): 0 for i in range(count)}, {}
     for length in range(1, count):
@@ -485,19 +519,20 @@ def _multiply(matrices: list[Tensor], splits: dict[tuple[int, int], int], i: int
 
 @with_out
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
-    """The sums of products along an axis."""
+    """Sum of x * y along the axis dim."""
     if x.dtype != y.dtype:
         raise tenon.InvalidArgument(f"linalg.vecdot: x and y must have one dtype, not {x.dtype.name} and {y.dtype.name}.")
     return tenon.cast(tenon.sum(x * y, dim), x.dtype)
 
 
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """tenon.diagonal of the last two axes."""
+    """tenon.diagonal with the last two axes as default."""
     return tenon.diagonal(A, offset, dim1, dim2)
 
 
 def vander(x: Tensor, N: int | None = None) -> Tensor:
-    """The powers of each list from 0 on, as columns; as many as it has elements, or N."""
+    """Vandermonde matrix: row i holds x[i] ** 0, x[i] ** 1, ... N is the number of columns, by default the length of
+    x."""
     x = tenon.reshape(x, (1,)) if x.ndim == 0 else x
     x = x if x.dtype.is_floating_point else tenon.cast(x, tenon.i64)
     count = x.shape[-1] if N is None else N
@@ -512,7 +547,8 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
 
 @with_out
 def householder_product(A: Tensor, tau: Tensor) -> Tensor:
-    """The first columns of the product of reflections 1 - tau v v^T, where the columns of A hold each v below its 1."""
+    """First columns of the product of reflections 1 - tau * v @ v.T. Column i of A holds, below its diagonal, the v
+    of reflection i; above it v is 0, and on it 1."""
     _require_matrices("householder_product", A)
     m, n, k = A.shape[-2], A.shape[-1], tau.shape[-1]
     if n > m or k > n:
@@ -524,12 +560,13 @@ def householder_product(A: Tensor, tau: Tensor) -> Tensor:
         factor = tenon.unsqueeze(tenon.narrow(tau, -1, i, 1), -1)
         result = result - factor * tenon.matmul(v, tenon.matmul(tenon.transpose(v, -2, -1), result))
     if k == 0:
-        result = tenon.where(tenon.zeros_like(A, dtype=tenon.bool), A, result)  # the history of A
+        result = tenon.where(tenon.zeros_like(A, dtype=tenon.bool), A, result)  # connects the result to A for gradients
     return result
 
 
 def matrix_exp(A: Tensor) -> Tensor:
-    """The exponential of each matrix, by halving until it is small and a Taylor series of degree 18."""
+    """Exponential of each matrix: halves the matrix until it is small, sums a Taylor series of degree 18, and
+    squares the result."""
     _require_square("matrix_exp", A)
     if not A.dtype.is_floating_point:
         raise tenon.InvalidArgument(f"linalg.matrix_exp: the elements must be floats, not {A.dtype.name}.")

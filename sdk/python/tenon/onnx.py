@@ -14,7 +14,11 @@ except ImportError as _error:
     raise ImportError("This build of Tenon has no ONNX (Debian: libonnx-dev when it is built).") from _error
 
 class ValueInfo(NamedTuple):
-    """An input or output: its name, what it is ("f32[batch, 3]"), and its shape, None for any rank; a dim may be a name."""
+    """An input or output of a model.
+
+    name: its name. type: its type as text, such as "f32[batch, 3]". shape: its dims, numbers or names; None for
+    any rank.
+    """
 
     name: str
     type: str
@@ -22,9 +26,9 @@ class ValueInfo(NamedTuple):
 
 
 class Maps(list[dict[Any, float]]):
-    """The maps that a classifier's ZipMap gives, one dict for each row: {label: probability}.
+    """The result of a ZipMap of a classifier: one dict for each row, {label: probability}.
 
-    keys: the labels. matrix: the probabilities [rows, labels] as a tensor."""
+    keys: the labels. matrix: the probabilities (rows, labels) as a tensor."""
 
     def __init__(self, keys: list[Any], matrix: _tenon.Tensor) -> None:
         super().__init__(dict(zip(keys, row)) for row in matrix.tolist())
@@ -33,7 +37,7 @@ class Maps(list[dict[Any, float]]):
 
 
 def _shape_of(value: Any) -> list[int]:
-    """The shape of lists in lists, by their first elements."""
+    """Returns the shape of nested lists, judged by their first elements."""
     return [len(value), *(_shape_of(value[0]) if value else [])] if isinstance(value, (list, tuple)) else []
 
 
@@ -42,7 +46,7 @@ def _flat(value: Any) -> list[Any]:
 
 
 def _strings(value: Any) -> tuple[str, list[int], list[Any]]:
-    """A string, lists of them, or an array of them, as _onnx takes them."""
+    """Converts a string, nested lists or an array of strings to the form that _onnx takes."""
     shape = list(value.shape) if hasattr(value, "shape") else _shape_of(value)
     flat = _flat(value.tolist() if hasattr(value, "tolist") else value)
     wrong = next((each for each in flat if not isinstance(each, (str, bytes))), None)
@@ -52,7 +56,7 @@ def _strings(value: Any) -> tuple[str, list[int], list[Any]]:
 
 
 def _value(value: Any, kind: str | None = None) -> Any:
-    """What _onnx takes for a value of that kind; without a kind, for what the value looks like."""
+    """Converts a value to the form that _onnx takes. Without a kind, the value decides which one that is."""
     if value is None or isinstance(value, _tenon.Tensor):
         return value
     if kind == "tensor":
@@ -67,7 +71,7 @@ def _value(value: Any, kind: str | None = None) -> Any:
 
 
 def _as_python(value: Any) -> Any:
-    """What _onnx gives: tensors, arrays of strings, lists, dicts, None."""
+    """Converts a result of _onnx: tensors, arrays of strings, lists, dicts, None."""
     if not isinstance(value, tuple):
         return value
     kind, *parts = value
@@ -81,9 +85,12 @@ def _as_python(value: Any) -> Any:
 
 
 class Model:
-    """A loaded model. Called with tensors in the order of `inputs`, or by name, it gives its output, or a tuple.
+    """A loaded model. Call it with tensors in the order of `inputs`, or by name. It returns its output, or a tuple
+    of several.
 
-    `defaults` are further inputs that the file gives a value: a call may name them."""
+    inputs, outputs: a ValueInfo for each. defaults: further inputs, which have a value in the file and may be
+    named in a call.
+    """
 
     def __init__(self, model: Any) -> None:
         self._model = model
@@ -94,15 +101,17 @@ class Model:
 
     @property
     def info(self) -> dict[str, Any]:
-        """What the file says of itself."""
+        """Properties that the file states about the model."""
         info: dict[str, Any] = self._model.info()
         return info
 
     def run(self, inputs: dict[str, Any]) -> dict[str, Any]:
-        """The outputs by name, from the inputs by name; arrays and numbers become tensors.
+        """Computes the outputs, by name, from the inputs, by name. Arrays and numbers become tensors.
 
-        Strings are a string, lists of strings, or an array of them, and come as an array of objects. Sequences are lists,
-        maps dicts, an optional without a value None. The maps of a ZipMap come as Maps, a list with their matrix."""
+        A tensor of strings may be given as a string, nested lists or an array; it is returned as an array of
+        objects. Sequences are lists, ONNX maps are dicts, and an optional without a value is None. The result of
+        a ZipMap is a Maps object.
+        """
         results = self._model.run({name: _value(value, self._kinds.get(name)) for name, value in inputs.items()})
         return {name: _as_python(value) for name, value in results.items()}
 
@@ -123,9 +132,15 @@ class Model:
 
 
 def load(path: str | os.PathLike[str] | bytes, *, device: Any = None, eager: bool = False, exact: bool = False) -> Model:
-    """Loads a model from a file, or from bytes. Whatever in it cannot run is one error, with a line for each node.
+    """Loads a model from a file, or from bytes.
 
-    device: where weights and ops are. eager: node after node, without a recording. exact: with the bits of that."""
+    Args:
+        device: where weights are stored and ops run; None takes the default device.
+        eager: runs node by node instead of recording a program.
+        exact: the recorded program gives the same bits as eager=True.
+
+    Errors: one error lists all nodes that cannot run, one line for each.
+    """
     name = "" if device is None else str(device)
     if isinstance(path, (bytes, bytearray)):
         return Model(_onnx._load_bytes(bytes(path), name, eager, exact))
@@ -133,7 +148,7 @@ def load(path: str | os.PathLike[str] | bytes, *, device: Any = None, eager: boo
 
 
 def _as_axes(name: str, axes: Any) -> dict[int, str]:
-    """What dynamic_axes says of one input: {0: "batch"}, or axes alone."""
+    """Converts the dynamic_axes of one input, {0: "batch"} or a list of axes, to a dict."""
     if isinstance(axes, dict):
         return {int(axis): str(called) for axis, called in axes.items()}
     if isinstance(axes, (list, tuple)):
@@ -142,7 +157,8 @@ def _as_axes(name: str, axes: Any) -> dict[int, str]:
 
 
 def _names_of(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
-    """A name for each tensor among the arguments: that of its parameter, with a number where this has several."""
+    """Returns a name for each tensor among the arguments: the name of its parameter, with a number if it holds several
+    tensors."""
     import inspect
     called = getattr(function, "forward", function)
     try:
@@ -158,7 +174,7 @@ def _names_of(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> l
 
 
 def _recorded_call(compiled: compiling.Compiled) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Arguments like those of the one kind of call that was recorded."""
+    """Returns arguments like those of the only kind of call that was recorded."""
     if len(compiled._examples) != 1:
         kinds = len(compiled._examples)
         raise _tenon.InvalidArgument(
@@ -174,14 +190,17 @@ def export(function: Any, path: str | os.PathLike[str], args: Any = None, kwargs
            input_names: list[str] | None = None, output_names: list[str] | None = None, dynamic_axes: dict[str, Any] | None = None) -> None:
     """Writes a function of tensors, such as a module, as an ONNX model of opset 17.
 
-    function: it is recorded on args and kwargs, whose elements nobody reads; args is a tuple, or the only argument.
-    A compiled function that was called needs none. What is no tensor among them is part of the model. Tensors from
-    outside, such as parameters, become initialisers.
-    input_names, output_names: by default the names of the parameters of the function; "output", or "output_0" and so on.
-    dynamic_axes: the axes whose sizes stay open, {"x": {0: "batch"}} or {"x": [0]}; by default all by which the function
-    did not decide, and with {} none.
+    Args:
+        function: is recorded once with args and kwargs. Tensors from outside, such as parameters, become initialisers.
+        args, kwargs: example arguments; args is a tuple or a single argument. Only shapes and dtypes of tensors matter;
+            other arguments become part of the model. A compiled function that was called needs none.
+        input_names: by default the names of the parameters of the function.
+        output_names: by default "output", or "output_0", "output_1" and so on.
+        dynamic_axes: axes whose size stays open, such as {"x": {0: "batch"}} or {"x": [0]}. By default all axes whose
+            size did not influence the recording; {} leaves none open.
 
-    Ops that ONNX lacks are refused by name, all at once."""
+    Errors: one error lists all ops that ONNX lacks.
+    """
     target = os.fspath(path)
     compiled = function if isinstance(function, compiling.Compiled) else None
     called = compiled._function if compiled is not None else function

@@ -11,37 +11,37 @@ from typing import Any, Literal, NamedTuple
 
 from tenon import _tenon
 
-# Where the time of an op is read, best first: as the device told it, from launch to end on a stream, as the host saw it.
+# Sources of times, best first: the clock of the device, launch to end on a stream, and the time on the host.
 _CLOCKS = ("device", "stream", "launch", "copy")
 
 
 class ProfileRow(NamedTuple):
-    """One op on one device, as one implementation computed it."""
+    """One op on one device, computed by one implementation."""
 
     op: str
     device: str
-    implementation: str  # a kernel's name, or the rung: "decomposed", "compiled", "host"; empty for copies between devices
+    implementation: str  # name of a kernel, or the rung "decomposed", "compiled" or "host"; empty for copies between devices
     launches: int
-    seconds: float  # of all launches; where several implementations computed the op, shared out by their launches
-    bytes_copied: int  # between devices, or to lay inputs out anew
+    seconds: float  # of all launches; several implementations of an op share its time in proportion to their launches
+    bytes_copied: int  # between devices, or to change the layout of inputs
 
 
 def _counts() -> dict[tuple[str, str, str], tuple[int, int]]:
     found: dict[tuple[str, str, str], tuple[int, int]] = collections.defaultdict(lambda: (0, 0))
-    for each in _tenon._executions():  # which tells reasons and tiers apart, too
+    for each in _tenon._executions():  # has separate entries for reasons and tiers
         key = each["op"], each["device"], each["implementation"] or each["rung"]
         found[key] = found[key][0] + each["launches"], found[key][1] + each["bytes_copied"]
     return found
 
 
 def _memory() -> dict[str, dict[str, int]]:
-    """Of each device that has computed, or will by default."""
+    """Returns the memory statistics of each device that has computed, and of the default device."""
     spelled = {each["device"] for each in _tenon._executions()} | {str(_tenon.Device.current())}
     return {spelling: _tenon.Device(spelling).memory_stats() for spelling in sorted(spelled)}
 
 
 def _times(events: list[dict[str, Any]]) -> dict[tuple[str, str], tuple[int, float]]:
-    """Launches and seconds by op and device, by the best clock that has the op there."""
+    """Returns launches and seconds by op and device, from the best source that has the op there."""
     tracks = {each["tid"]: each["args"]["name"] for each in events if each["name"] == "thread_name"}
     found: dict[tuple[str, str, str], tuple[int, float]] = collections.defaultdict(lambda: (0, 0.0))
     for each in events:
@@ -57,14 +57,21 @@ def _times(events: list[dict[str, Any]]) -> dict[tuple[str, str], tuple[int, flo
 
 
 class profile:
-    """Looks at the ops of a block: `with tenon.profile() as p: ...`. The ops of all threads count.
+    """Records the ops that run in a block, on all threads: `with tenon.profile() as p: ...`.
 
-    path: the file that gets the trace, in Chrome's format (chrome://tracing, Perfetto). show: prints the table at the end of the block,
-    to `file` (standard output). After the block, `rows` has a ProfileRow per op, device and implementation, the slowest first; `seconds` is
-    what the block took; `memory` has bytes by device: live before and after, and the most since the process began. Work in flight is waited
-    for at the end. An op takes about a microsecond more while it is looked at.
+    Waits at the end for work in flight. An op takes about a microsecond longer while it is recorded.
 
-    Errors: a RuntimeError inside of another profile, and where TENON_TRACE traces the process."""
+    Args:
+        path: writes the trace to this file, in Chrome's format (chrome://tracing, Perfetto).
+        show: prints the table at the end of the block, to `file` (default: standard output).
+
+    After the block:
+        rows: a ProfileRow for each op, device and implementation, slowest first.
+        seconds: the duration of the block.
+        memory: bytes by device: live before and after the block, and the greatest number since the process began.
+
+    Errors: RuntimeError inside another profile, and if TENON_TRACE is set.
+    """
 
     _running = threading.Lock()
 
@@ -75,7 +82,7 @@ class profile:
         self.seconds = 0.0
 
     def __enter__(self) -> profile:
-        import json  # here, since `import tenon` reads this file
+        import json  # imported here to keep `import tenon` fast
         import tempfile
 
         if os.environ.get("TENON_TRACE"):
@@ -110,7 +117,8 @@ class profile:
         return False
 
     def _read(self) -> None:
-        """Takes what the trace and the counters say. A method of its own, since __exit__ gives the lock back even if no memory is left."""
+        """Reads the trace and the counters. A separate method, so that __exit__ releases the lock even if memory
+        runs out."""
         with open(self._trace, encoding="utf-8") as file:
             self._add_rows(_times(self._load(file)["traceEvents"]))
         self.memory = {device: {"before": self._live.get(device, {"live": 0})["live"], "after": stats["live"], "peak": stats["peak"]}
@@ -123,7 +131,7 @@ class profile:
             if launches > launches_before:
                 kinds[op, device].append((implementation, launches - launches_before, copied - copied_before))
         for key, (launches, _) in times.items():
-            if key not in kinds:  # what is no op, such as a download
+            if key not in kinds:  # events that are not ops, such as a download
                 kinds[key].append(("", launches, 0))
         for (op, device), computed in kinds.items():
             per_launch = times.get((op, device), (0, 0.0))[1] / sum(launches for _, launches, _ in computed)

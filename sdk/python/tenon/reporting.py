@@ -1,4 +1,5 @@
-"""tenon.doctor: which plug-ins there are, how far each came, which devices they have, and which settings count."""
+"""tenon.doctor: which plug-ins were found, how far each was loaded, which devices they have, and which settings
+apply."""
 
 import sys
 
@@ -53,7 +54,8 @@ def _settings(report):
 
 
 def doctor(file=None):
-    """Prints what Tenon found on this machine, and what to do where something is missing. True if a device opens."""
+    """Prints what Tenon found on this machine, and what to do about problems, to `file` (default: standard output).
+    Returns True if there is a usable default device."""
     report = _tenon._report()
     text = _plug_ins(report) + _devices(report) + _settings(report)
     if report["default_device"]:

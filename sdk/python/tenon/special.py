@@ -1,7 +1,9 @@
-"""Special functions, with the names of torch.special. Those that are no ops are computed in f64, in ops, and rounded once.
+"""Special functions, with the names of torch.special. Functions that are not ops are computed in f64 by ops and
+rounded once.
 
-The Bessel functions are sums of their power series, integrals by the trapezoidal rule where that converges exponentially
-(Trefethen and Weideman 2014), and asymptotic series (Abramowitz and Stegun, chapters 9 and 10)."""
+The Bessel functions are power series, integrals by the trapezoidal rule where that converges exponentially
+(Trefethen and Weideman 2014), and asymptotic series (Abramowitz and Stegun, chapters 9 and 10).
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ softmax, log_softmax = tenon.softmax, tenon.log_softmax
 
 
 def _dtype_of(arguments: Any) -> Any:
-    """The dtype of the result: that of the floats among the arguments, and else f32."""
+    """Returns the dtype of the result: the promoted dtype of the float arguments, or f32 without any."""
     tensors = [each for each in arguments if isinstance(each, Tensor)]
     floats = [each.dtype for each in tensors if each.dtype.is_floating_point]
     if not floats:
@@ -31,7 +33,8 @@ def _dtype_of(arguments: Any) -> Any:
 
 
 def _in_f64(function: Callable[..., Any]) -> Callable[..., Tensor]:
-    """The function with its tensors as f64, and the result in the dtype of the floats among them."""
+    """Wraps a function so that it gets its tensors as f64 and its result is cast to the dtype of the float
+    arguments."""
     @with_out
     @functools.wraps(function)
     def compute(*args: Any) -> Tensor:
@@ -46,7 +49,7 @@ def _in_f64(function: Callable[..., Any]) -> Callable[..., Tensor]:
 
 @_in_f64
 def erfcx(input: Tensor) -> Tensor:
-    """exp(input^2) erfc(input), without overflow: a continued fraction where input is large."""
+    """exp(input ** 2) * erfc(input), without overflow. For large input a continued fraction."""
     far = tenon.clamp(input, 5.0)
     fraction = far
     for k in range(40, 0, -1):
@@ -57,13 +60,13 @@ def erfcx(input: Tensor) -> Tensor:
 
 @_in_f64
 def ndtr(input: Tensor) -> Tensor:
-    """The part of a normal distribution below input."""
+    """Standard normal distribution function: the probability of a value below input."""
     return tenon.erfc(input * -math.sqrt(0.5)) * 0.5
 
 
 @_in_f64
 def log_ndtr(input: Tensor) -> Tensor:
-    """The logarithm of ndtr, without underflow."""
+    """Logarithm of ndtr, without underflow."""
     low = tenon.clamp(input, None, -1.0)
     high = tenon.clamp(input, -1.0)
     tail = tenon.log(erfcx(low * -math.sqrt(0.5)) * 0.5) - low * low * 0.5
@@ -72,7 +75,8 @@ def log_ndtr(input: Tensor) -> Tensor:
 
 @_in_f64
 def ndtri(input: Tensor) -> Tensor:
-    """The inverse of ndtr: a rational start (Abramowitz and Stegun 26.2.23) and steps of Newton on the logarithm."""
+    """Inverse of ndtr. Starts with a rational approximation (Abramowitz and Stegun 26.2.23) and makes Newton steps
+    on the logarithm."""
     tail = tenon.minimum(input, 1 - input)
     inside = tenon.logical_and(input > 0, input < 1)
     wanted = tenon.log(tenon.where(inside, tail, 0.25))
@@ -88,7 +92,7 @@ def ndtri(input: Tensor) -> Tensor:
 
 @_in_f64
 def entr(input: Tensor) -> Tensor:
-    """-input log(input), 0 at 0, and -infinity below."""
+    """-input * log(input); 0 at 0 and -inf below."""
     return tenon.where(input < 0, -math.inf, -tenon.xlogy(input, input))
 
 
@@ -108,14 +112,14 @@ def _is_nan(value: Any) -> Tensor:
 
 @with_out
 def xlog1py(input: Any, other: Any) -> Tensor:
-    """input log(1 + other), 0 where input is 0 and other no NaN."""
+    """input * log(1 + other); 0 where input is 0 and other is not NaN."""
     return _xlog1py(input, other)
 
 
 # ---- gamma and zeta ----
 
 def _bernoulli_terms(s: Any, a: Any, count: int = 12) -> Any:
-    """The terms of Euler and Maclaurin's formula for the sum of (a + k)^-s from k = 0 on, after the integral and a half."""
+    """Bernoulli terms of the Euler-Maclaurin formula for the sum of (a + k) ** -s over k = 0, 1, ..."""
     numbers = [1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330, 854513 / 138, -236364091 / 2730]
     rising, factorial, total = s, 2.0, 0.0
     power = tenon.pow(a, -s - 1)
@@ -128,7 +132,7 @@ def _bernoulli_terms(s: Any, a: Any, count: int = 12) -> Any:
 
 
 def _hurwitz(s: Any, q: Any) -> Any:
-    """The sum of (q + k)^-s for q above 0: twelve terms, and Euler and Maclaurin's formula for the rest."""
+    """Sum of (q + k) ** -s over k = 0, 1, ... for q > 0: twelve terms, and the Euler-Maclaurin formula for the rest."""
     total = sum((tenon.pow(q + k, -s) for k in range(1, 12)), tenon.pow(q, -s))
     a = q + 12
     return total + tenon.pow(a, 1 - s) / (s - 1) + tenon.pow(a, -s) * 0.5 + _bernoulli_terms(s, a)
@@ -136,12 +140,12 @@ def _hurwitz(s: Any, q: Any) -> Any:
 
 @_in_f64
 def zeta(input: Any, other: Any) -> Tensor:
-    """Hurwitz's zeta function, the sum of (other + k)^-input from k = 0 on; for input above 1."""
+    """Hurwitz zeta function: the sum of (other + k) ** -input over k = 0, 1, ... input must be greater than 1."""
     s = input if isinstance(input, Tensor) else tenon.tensor(float(input), dtype=tenon.f64)
     q = other if isinstance(other, Tensor) else tenon.tensor(float(other), dtype=tenon.f64)
     whole = tenon.eq(q, tenon.floor(q))
     inside = tenon.logical_and(q < 0, tenon.logical_not(whole))
-    # Below 0 the terms are those of the fraction, and those from q up to it, whose sign is that of (-1)^s.
+    # For q < 0: the sum from the fraction of q on, plus the terms from q up to it, which have the sign of (-1)^s.
     fraction = tenon.where(inside, q - tenon.floor(q), 0.5)
     sign = tenon.where(tenon.eq(tenon.remainder(s, 2.0), 0), 1.0, -1.0)
     negative = _hurwitz(s, fraction) + sign * (_hurwitz(s, 1 - fraction) - _hurwitz(s, 1 - tenon.where(inside, q, -0.5)))
@@ -152,7 +156,7 @@ def zeta(input: Any, other: Any) -> Tensor:
 
 @with_out
 def polygamma(n: int, input: Tensor) -> Tensor:
-    """The n-th derivative of digamma."""
+    """n-th derivative of digamma."""
     if n < 0:
         raise tenon.InvalidArgument(f"polygamma(n, x) does not support negative n; n is {n}.")
     if n == 0:
@@ -163,7 +167,7 @@ def polygamma(n: int, input: Tensor) -> Tensor:
 
 @with_out
 def multigammaln(input: Tensor, p: int) -> Tensor:
-    """The logarithm of the multivariate gamma function of dimension p."""
+    """Logarithm of the multivariate gamma function of dimension p."""
     if p < 1:
         raise tenon.InvalidArgument(f"mvlgamma: p is {p}; it has to be greater than or equal to 1.")
     total = tenon.lgamma(input)
@@ -183,18 +187,18 @@ def _lower_series(a: Tensor, x: Tensor) -> Tensor:
 
 
 def _upper_fraction(a: Tensor, x: Tensor) -> Tensor:
-    """Legendre's continued fraction, from its 400th level up."""
+    """Legendre's continued fraction, evaluated from its 400th level upwards."""
     fraction = x + (2 * 400 + 1) - a
     for k in range(400, 0, -1):
         fraction = x + (2 * k - 1) - a - (a - k) * -k / fraction
     return 1 / fraction
 
 
-_LARGE = 2000.0  # beyond it the asymptotic series is exact to 1e-8, and the others need more terms
+_LARGE = 2000.0  # above this the asymptotic series is exact to 1e-8, and the others would need more terms
 
 
 def _lower_large(a: Tensor, x: Tensor) -> Tensor:
-    """The lower part for large a, by the first two terms of Temme's uniform series (1979)."""
+    """Lower part for large a: the first two terms of Temme's uniform series (1979)."""
     ratio = x / a - 1
     eta = tenon.sqrt(tenon.clamp((ratio - tenon.log1p(ratio)) * 2, 0)) * tenon.sign(ratio)
     close = tenon.abs(ratio) < 1e-3
@@ -204,7 +208,7 @@ def _lower_large(a: Tensor, x: Tensor) -> Tensor:
 
 
 def _incomplete(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
-    """The lower and the upper part of the gamma function of a, cut at x, divided by the whole."""
+    """Returns the lower and the upper incomplete gamma function of a at x, both divided by gamma(a)."""
     valid = tenon.logical_and(tenon.logical_and(a > 0, x > 0), tenon.logical_and(tenon.isfinite(a), tenon.isfinite(x)))
     large = tenon.logical_and(valid, a > _LARGE)
     usual = tenon.logical_and(valid, a <= _LARGE)
@@ -227,20 +231,20 @@ def _incomplete(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
 
 @_in_f64
 def gammainc(input: Tensor, other: Tensor) -> Tensor:
-    """The lower incomplete gamma function of input at other, divided by gamma(input)."""
+    """Lower incomplete gamma function of input at other, divided by gamma(input)."""
     return _incomplete(input, other)[0]
 
 
 @_in_f64
 def gammaincc(input: Tensor, other: Tensor) -> Tensor:
-    """1 - gammainc(input, other), exact where that is near 1."""
+    """1 - gammainc(input, other), precise where gammainc is near 1."""
     return _incomplete(input, other)[1]
 
 
 # ---- Bessel functions ----
 
 def _modified_series(order: int, x: Tensor) -> Tensor:
-    """The power series of I, whose terms are positive."""
+    """Power series of I. All terms are positive."""
     square, term = x * x * 0.25, 1.0
     total: Any = 1.0
     for k in range(1, 61):
@@ -250,7 +254,7 @@ def _modified_series(order: int, x: Tensor) -> Tensor:
 
 
 def _modified_far(order: int, x: Tensor, sign: int) -> Any:
-    """The asymptotic series of I (sign -1) and K (sign 1) without its exponential and root."""
+    """Asymptotic series of I (sign -1) or K (sign 1), without its exponential and its root."""
     term: Any = 1.0
     total: Any = 1.0
     for k in range(1, 25):
@@ -270,7 +274,8 @@ def _modified_first(order: int, input: Tensor, scaled: bool) -> Tensor:
 
 
 def _modified_second(order: int, x: Tensor, scaled: bool) -> Tensor:
-    """The integral of exp(-x cosh t) cosh(order t) over t from 0 on, by the trapezoidal rule, to 30; then the asymptotic series."""
+    """Integral of exp(-x * cosh(t)) * cosh(order * t) over t > 0. By the trapezoidal rule for x up to 30, else by
+    the asymptotic series."""
     step, near = 1 / 8, tenon.clamp(x, None, 30.0)
     total = tenon.exp(near * 0) * 0.5
     for k in range(1, 200):
@@ -302,7 +307,7 @@ scaled_modified_bessel_k1 = _modified("scaled_modified_bessel_k1", 1, True, True
 
 
 def _far_phase(order: int, x: Tensor) -> tuple[Tensor, Tensor]:
-    """Cosine and sine parts P and Q of Hankel's asymptotic series (Abramowitz and Stegun 9.2.9)."""
+    """Returns P and Q, the factors of cosine and sine in Hankel's asymptotic series (Abramowitz and Stegun 9.2.9)."""
     p: Any = 1.0
     q: Any = 0.0
     term: Any = 1.0
@@ -324,7 +329,7 @@ def _oscillating_far(order: int, x: Tensor, second: bool) -> Tensor:
 
 
 def _first_near(order: int, x: Tensor) -> Tensor:
-    """The mean of cos(order t - x sin t) over a period: for |x| to 25 the sum of 64 places is exact."""
+    """Mean of cos(order * t - x * sin(t)) over a period. For |x| <= 25 the sum over 64 positions is exact."""
     total = x * 0
     for k in range(64):
         t = 2 * math.pi * k / 64
@@ -333,7 +338,7 @@ def _first_near(order: int, x: Tensor) -> Tensor:
 
 
 def _second_near(order: int, x: Tensor, first: Tensor) -> Tensor:
-    """The power series of Y with its logarithm."""
+    """Power series of Y, with its logarithm."""
     square, term, harmonic = x * x * 0.25, x * 0 + 1, 0.0
     total = term * (0.0 if order == 0 else 1.0)
     for k in range(1, 46):
@@ -360,49 +365,49 @@ def _bessel_second(order: int, x: Tensor) -> Tensor:
 
 @_in_f64
 def bessel_j0(input: Tensor) -> Tensor:
-    """The Bessel function of the first kind, of order 0."""
+    """Bessel function of the first kind of order 0."""
     return _bessel_first(0, input)
 
 
 @_in_f64
 def bessel_j1(input: Tensor) -> Tensor:
-    """The Bessel function of the first kind, of order 1."""
+    """Bessel function of the first kind of order 1."""
     return _bessel_first(1, input)
 
 
 @_in_f64
 def bessel_y0(input: Tensor) -> Tensor:
-    """The Bessel function of the second kind, of order 0."""
+    """Bessel function of the second kind of order 0."""
     return _bessel_second(0, input)
 
 
 @_in_f64
 def bessel_y1(input: Tensor) -> Tensor:
-    """The Bessel function of the second kind, of order 1."""
+    """Bessel function of the second kind of order 1."""
     return _bessel_second(1, input)
 
 
 @_in_f64
 def spherical_bessel_j0(input: Tensor) -> Tensor:
-    """sin(input) / input, 1 at 0."""
+    """sin(input) / input; 1 at 0."""
     finite = tenon.where(tenon.isinf(input), 1.0, input)
     return tenon.where(tenon.isinf(input), 0.0, tenon.sinc(finite / math.pi))
 
 
 # ---- orthogonal polynomials ----
 
-_MOST_STEPS = 20000  # of a recurrence, each of which is a pass over the tensor
+_MOST_STEPS = 20000  # greatest degree by recurrence; each step is a pass over the tensor
 
 
 def _polynomial(name: str, first: Callable[[Any], Any], following: Callable[[int, Any, Any, Any], Any], doc: str, shifted: bool = False,
                 high: Callable[[Any, Any], Any] | None = None) -> Callable[..., Tensor]:
-    """A function of (x, n): p0 = 1, p1 = first(x), and p(k + 1) = following(k, x, pk, p(k - 1)). 0 for n below 0. `high`
-    computes what lies beyond 64 in closed form."""
+    """Returns a function of (x, n) by a recurrence: p0 = 1, p1 = first(x), p(k + 1) = following(k, x, pk, p(k - 1)).
+    It is 0 for n < 0. `high` is a closed form for degrees above 64."""
     def function(x: Any, n: Any) -> Any:
         points = x if isinstance(x, Tensor) else tenon.tensor(float(x), dtype=tenon.f64)
         points = points * 2 - 1 if shifted else points
         degrees = tenon.trunc(n) if isinstance(n, Tensor) else tenon.tensor(float(int(n)), dtype=tenon.f64)
-        degrees = tenon.where(tenon.abs(degrees) < 2.0**62, degrees, -1.0)  # as the conversion to i64 has it; NaN too
+        degrees = tenon.where(tenon.abs(degrees) < 2.0**62, degrees, -1.0)  # conversion to i64 makes such numbers and NaN negative
         before, now = points * 0 + 1, first(points)
         result = tenon.where(degrees < 0, 0.0, before)
         most = int(tenon.amax(degrees).item()) if degrees.numel() else 0
@@ -424,7 +429,7 @@ def _chebyshev(k: int, x: Any, now: Any, before: Any) -> Any:
 
 
 def _high(letter: str) -> Callable[[Any, Any], Any]:
-    """Chebyshev's polynomials by their trigonometric forms, outside of [-1, 1] by the hyperbolic ones."""
+    """Returns the trigonometric form of Chebyshev polynomials, and the hyperbolic form outside of [-1, 1]."""
     shift = {"t": 0.0, "u": 1.0, "v": 0.5, "w": 0.5}[letter]
     top, wide = (tenon.cos, tenon.cosh) if letter in "tv" else (tenon.sin, tenon.sinh)
     divisor = {"t": 0.0, "u": 1.0, "v": 0.5, "w": 0.5}[letter]
@@ -438,7 +443,7 @@ def _high(letter: str) -> Callable[[Any, Any], Any]:
         if divisor:
             near, far = near / top(angle * divisor), far / wide(far_angle * divisor)
         odd = tenon.ne(tenon.remainder(n, 2.0), 0)
-        if letter in "vw":  # they change places at -x
+        if letter in "vw":  # v and w are exchanged at -x
             other = tenon.sinh if letter == "v" else tenon.cosh
             turned = other((n + shift) * far_angle) / other(far_angle * divisor)
             mirrored = tenon.where(odd, -turned, turned)
@@ -457,7 +462,7 @@ for _letter, _first, _kind in (("t", lambda x: x, "first"), ("u", lambda x: x * 
 
 
 def _limited(polynomial: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """The polynomial, NaN for degrees above 512, or 128 where the result is no f64, as PyTorch bounds them."""
+    """Returns the polynomial with NaN for degrees above 512, or above 128 for results other than f64, as in PyTorch."""
     @with_out
     @functools.wraps(polynomial)
     def compute(x: Any, n: Any) -> Tensor:

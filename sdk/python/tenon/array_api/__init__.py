@@ -1,9 +1,10 @@
 """The namespace of the array API standard (data-apis.org/array-api), over tenon.Tensor.
 
-    xp = x.__array_namespace__()          # tenon.array_api, of any tensor
+    xp = x.__array_namespace__()          # tenon.array_api, for every tensor
     xp.mean(xp.asarray([1.0, 2.0]))
 
-What it has, and what not: README.md of this folder."""
+README.md of this folder lists what it contains and what is missing.
+"""
 
 from tenon import Device as Device, Tensor as Tensor
 from tenon import bool as bool, float32 as float32, float64 as float64
@@ -20,6 +21,6 @@ from tenon.array_api._searching import *
 from tenon.array_api._statistics import *
 from tenon.array_api.linalg import matmul as matmul, matrix_transpose as matrix_transpose, tensordot as tensordot, vecdot as vecdot
 
-# A program of an older version finds what it asks for, since the standard only adds.
+# Programs for older versions work too, since the standard only adds functions.
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 __array_api_version__ = VERSIONS[-1]

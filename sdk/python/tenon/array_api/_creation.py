@@ -1,4 +1,4 @@
-"""Functions of the array API standard that make tensors."""
+"""Functions of the array API standard that create tensors."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ Place = Union[Device, str, None]
 
 
 def asarray(obj: Any, /, *, dtype: Optional[DType] = None, device: Place = None, copy: Optional[bool] = None) -> Tensor:
-    """A tensor of a number, nested lists, an array, or what has DLPack.
+    """Creates a tensor from a number, nested lists, an array, or an object with DLPack.
 
-    `copy`: True, always a copy; False, never one; None, a copy where the memory cannot be shared.
-    Errors: `copy` is False and the memory cannot be shared as it is."""
+    copy: True always copies, False never copies, None copies if the memory cannot be shared.
+    Errors: copy is False and the memory cannot be shared.
+    """
     made = obj if isinstance(obj, Tensor) else _shared(obj)
     if made is None:
         if copy is False:
@@ -46,9 +47,9 @@ def _shared(obj: Any) -> Optional[Tensor]:
 
 
 def from_dlpack(x: Any, /, *, device: Place = None, copy: Optional[bool] = None) -> Tensor:
-    """A tensor over the memory of what has DLPack, or a copy as `copy` asks (see asarray).
+    """Creates a tensor over the memory of an object with DLPack. `copy` is that of asarray.
 
-    Errors: `copy` is False and the tensor must go to another device."""
+    Errors: copy is False and the tensor must be moved to another device."""
     made = tenon.from_dlpack(x)
     moved = made.to(device=device)
     if copy is False and moved is not made:
@@ -58,9 +59,11 @@ def from_dlpack(x: Any, /, *, device: Place = None, copy: Optional[bool] = None)
 
 def arange(start: Union[int, float], /, stop: Union[int, float, None] = None, step: Union[int, float] = 1, *,
            dtype: Optional[DType] = None, device: Place = None) -> Tensor:
-    """The numbers start, start + step, ... below `stop` (above it for a negative step), rank 1. One argument: 0 to it.
+    """The numbers start, start + step, ... before `stop`, as a tensor of rank 1. A single argument is `stop`, with
+    start 0.
 
-    Errors: step is 0."""
+    Errors: step is 0.
+    """
     first, last = (0, start) if stop is None else (start, stop)
     if dtype is None and any(isinstance(each, float) for each in (first, last, step)):
         dtype = tenon.float32
@@ -73,7 +76,7 @@ def arange(start: Union[int, float], /, stop: Union[int, float, None] = None, st
 
 def linspace(start: Union[int, float], stop: Union[int, float], /, num: int, *, dtype: Optional[DType] = None,
              device: Place = None, endpoint: bool = True) -> Tensor:
-    """`num` numbers at even distances from start to stop, which is among them if `endpoint`; rank 1.
+    """`num` evenly spaced numbers from start to stop, as a tensor of rank 1. Contains stop if `endpoint`.
 
     Errors: num is negative."""
     dtype = dtype or tenon.float32
@@ -83,67 +86,68 @@ def linspace(start: Union[int, float], stop: Union[int, float], /, num: int, *, 
 
 
 def empty(shape: Shape, *, dtype: Optional[DType] = None, device: Place = None) -> Tensor:
-    """A tensor whose elements were not written; f32 without a dtype."""
+    """A tensor with undefined elements; f32 by default."""
     return tenon.empty(_dims(shape), dtype=dtype or tenon.float32, device=device)
 
 
 def zeros(shape: Shape, *, dtype: Optional[DType] = None, device: Place = None) -> Tensor:
-    """A tensor of zeros; f32 without a dtype."""
+    """A tensor of zeros; f32 by default."""
     return tenon.zeros(_dims(shape), dtype=dtype or tenon.float32, device=device)
 
 
 def ones(shape: Shape, *, dtype: Optional[DType] = None, device: Place = None) -> Tensor:
-    """A tensor of ones; f32 without a dtype."""
+    """A tensor of ones; f32 by default."""
     return tenon.ones(_dims(shape), dtype=dtype or tenon.float32, device=device)
 
 
 def full(shape: Shape, fill_value: Scalar, *, dtype: Optional[DType] = None, device: Place = None) -> Tensor:
-    """A tensor of one number; without a dtype bool, i64 or f32, as the number is."""
+    """A tensor filled with one number. The default dtype depends on the number: bool, i64 or f32."""
     dtype = dtype or default_dtype(fill_value)
     like = tenon.empty((0,), dtype=dtype, device=device)
     return tenon.clone(tenon.expand(tenon.cast(as_operand(fill_value, like), dtype), _dims(shape)))
 
 
 def empty_like(x: Tensor, /, *, dtype: Optional[DType] = None, device: Place = None) -> Tensor:
-    """As empty, with the shape of `x`, and its dtype and device where none is given."""
+    """Like empty, with the shape of `x`, and by default its dtype and device."""
     return empty(x.shape, dtype=dtype or x.dtype, device=device or x.device)
 
 
 def zeros_like(x: Tensor, /, *, dtype: Optional[DType] = None, device: Place = None) -> Tensor:
-    """As zeros, with the shape of `x`, and its dtype and device where none is given."""
+    """Like zeros, with the shape of `x`, and by default its dtype and device."""
     return zeros(x.shape, dtype=dtype or x.dtype, device=device or x.device)
 
 
 def ones_like(x: Tensor, /, *, dtype: Optional[DType] = None, device: Place = None) -> Tensor:
-    """As ones, with the shape of `x`, and its dtype and device where none is given."""
+    """Like ones, with the shape of `x`, and by default its dtype and device."""
     return ones(x.shape, dtype=dtype or x.dtype, device=device or x.device)
 
 
 def full_like(x: Tensor, /, fill_value: Scalar, *, dtype: Optional[DType] = None, device: Place = None) -> Tensor:
-    """As full, with the shape of `x`, and its dtype and device where none is given."""
+    """Like full, with the shape of `x`, and by default its dtype and device."""
     return full(x.shape, fill_value, dtype=dtype or x.dtype, device=device or x.device)
 
 
 def eye(n_rows: int, n_cols: Optional[int] = None, /, *, k: int = 0, dtype: Optional[DType] = None, device: Place = None) -> Tensor:
-    """Ones on the diagonal k, zeros elsewhere: n_rows by n_cols, which is n_rows when absent."""
+    """A matrix (n_rows, n_cols) of ones on diagonal k and zeros elsewhere. n_cols defaults to n_rows."""
     columns = n_rows if n_cols is None else n_cols
     rows, across = tenon.arange(n_rows, device=device), tenon.arange(columns, device=device)
-    shift = max(-n_rows, min(k, columns))  # farther diagonals are as empty
+    shift = max(-n_rows, min(k, columns))  # diagonals outside the matrix are empty
     return tenon.cast(tenon.unsqueeze(rows, 1) + shift == across, dtype or tenon.float32)
 
 
 def tril(x: Tensor, /, *, k: int = 0) -> Tensor:
-    """The matrices (..., m, n) with zeros above the diagonal k."""
+    """The matrices (..., m, n) with zeros above diagonal k."""
     return tenon.tril(x, k)
 
 
 def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
-    """The matrices (..., m, n) with zeros below the diagonal k."""
+    """The matrices (..., m, n) with zeros below diagonal k."""
     return tenon.triu(x, k)
 
 
 def meshgrid(*arrays: Tensor, indexing: Literal["xy", "ij"] = "xy") -> tuple[Tensor, ...]:
-    """For each tensor of rank 1 its numbers along its own axis of a grid; "xy" exchanges the first two axes."""
+    """Coordinate grids from tensors of rank 1: result i varies along axis i. indexing "xy" exchanges the first two
+    axes."""
     return tenon.meshgrid(list(arrays), indexing=indexing) if arrays else ()
 
 

@@ -1,4 +1,4 @@
-"""Dtypes of the array API standard: which there are, what they promote to, and what is known of them."""
+"""Dtypes of the array API standard: their kinds, promotion, and limits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["astype", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]
 
 Scalar = Union[bool, int, float]
 
-# The dtypes of the standard by kind. Tenon has others, which the functions take too.
+# The dtypes of the standard by kind. The functions also accept Tenon's other dtypes.
 SIGNED = {"int8": tenon.int8, "int16": tenon.int16, "int32": tenon.int32, "int64": tenon.int64}
 UNSIGNED = {"uint8": tenon.uint8, "uint16": tenon.uint16, "uint32": tenon.uint32, "uint64": tenon.uint64}
 FLOATING = {"float32": tenon.float32, "float64": tenon.float64}
@@ -21,13 +21,13 @@ KINDS: dict[str, dict[str, DType]] = {
     "bool": {"bool": tenon.bool}, "signed integer": SIGNED, "unsigned integer": UNSIGNED, "integral": {**SIGNED, **UNSIGNED},
     "real floating": FLOATING, "complex floating": {}, "numeric": {**SIGNED, **UNSIGNED, **FLOATING}}
 
-# Bits of the exponent and of the fraction of a float.
+# Bits of the exponent and of the fraction of each float dtype.
 _LAYOUTS = {"f16": (5, 10), "bf16": (8, 7), "f32": (8, 23), "f64": (11, 52)}
 
 
 @dataclass(frozen=True)
 class finfo:
-    """What a float dtype can hold: bits, the distance from 1 to the next number, the ends, the least normal number."""
+    """Limits of a float dtype: bits, the distance from 1 to the next number, min and max, the least normal number."""
 
     bits: int
     eps: float
@@ -48,7 +48,7 @@ class finfo:
 
 @dataclass(frozen=True)
 class iinfo:
-    """What an integer dtype can hold: bits and the ends."""
+    """Limits of an integer dtype: bits, min and max."""
 
     bits: int
     max: int
@@ -70,13 +70,13 @@ def _fill(info: Any, *values: Any) -> None:
 
 
 def dtype_of(value: Union[DType, Tensor]) -> DType:
-    """The dtype of a tensor; a dtype is returned unchanged."""
+    """Returns the dtype of a tensor. Returns a dtype unchanged."""
     return value.dtype if isinstance(value, Tensor) else value
 
 
 @functools.lru_cache(maxsize=None)
 def kind_of(dtype: DType) -> str:
-    """The kind that the dtype is of and no other: bool, signed integer, unsigned integer or real floating."""
+    """Returns the kind of the dtype: "bool", "signed integer", "unsigned integer" or "real floating"."""
     if dtype.is_floating_point:
         return "real floating"
     for kind in ("bool", "signed integer", "unsigned integer"):
@@ -86,9 +86,9 @@ def kind_of(dtype: DType) -> str:
 
 
 def isdtype(dtype: DType, kind: Union[DType, str, tuple[Union[DType, str], ...]]) -> bool:
-    """Whether the dtype is one given, or of a kind given, or either for one of a tuple.
+    """True if the dtype equals, or belongs to the kind, that is given. A tuple lists alternatives.
 
-    Errors: a kind that the standard does not know."""
+    Errors: the standard does not have this kind."""
     if isinstance(kind, tuple):
         return any(isdtype(dtype, each) for each in kind)
     if not isinstance(kind, str):
@@ -100,7 +100,7 @@ def isdtype(dtype: DType, kind: Union[DType, str, tuple[Union[DType, str], ...]]
 
 @functools.lru_cache(maxsize=None)
 def promoted(a: DType, b: DType) -> DType:
-    """The dtype that an op computes in for tensors of the two, by Tenon's own rule."""
+    """Returns the dtype in which an op computes for tensors of these two dtypes, by Tenon's rules."""
     if a == b:
         return a
     return tenon.maximum(tenon.zeros((0,), dtype=a, device="cpu"), tenon.zeros((0,), dtype=b, device="cpu")).dtype
@@ -116,12 +116,12 @@ def _with_scalar(dtype: DType, scalar: Scalar) -> DType:
 
 
 def default_dtype(scalar: Scalar) -> DType:
-    """The dtype of a tensor of one number of Python."""
+    """Returns the dtype of a tensor that is created from this Python number."""
     return tenon.bool if isinstance(scalar, bool) else tenon.int64 if isinstance(scalar, int) else tenon.float32
 
 
 def result_type(*arrays_and_dtypes: Union[Tensor, Scalar, DType]) -> DType:
-    """The dtype that the arguments promote to. Numbers of Python count where a tensor or a dtype is not of their kind.
+    """Returns the dtype that the arguments promote to. Python numbers count only if they are of a higher kind.
 
     Errors: no argument."""
     dtypes = [dtype_of(each) for each in arrays_and_dtypes if isinstance(each, (Tensor, DType))]
@@ -145,5 +145,5 @@ def can_cast(from_: Union[DType, Tensor], to: DType, /) -> bool:
 
 
 def astype(x: Tensor, dtype: DType, /, *, copy: bool = True, device: Union[Device, str, None] = None) -> Tensor:
-    """The elements as another dtype; `x` itself if it has it, `copy` is False, and it lies on the device."""
+    """Returns the elements with another dtype. Returns `x` itself if dtype and device are right and `copy` is False."""
     return x.to(dtype=dtype, device=device, copy=copy)

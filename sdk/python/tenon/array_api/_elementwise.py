@@ -1,6 +1,6 @@
 """Elementwise functions of the array API standard: Tenon's ops, with the standard's promotion.
 
-Tensors of rank 0 count like others for the dtype of the result, where the ops follow PyTorch, which leaves them out."""
+Tensors of rank 0 count for the dtype of the result like others. The ops follow PyTorch instead, which ignores them."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ Operand = Union[Tensor, Scalar]
 
 
 def as_operand(value: Operand, x: Tensor) -> Tensor:
-    """A tensor as it is; a number as one of rank 0 on the device of `x`, of the dtype that it and `x` promote to."""
+    """Returns a tensor unchanged. Converts a number to a tensor of rank 0 on the device of `x`, with the dtype that
+    both promote to."""
     if isinstance(value, Tensor):
         return value
     return tenon.tensor(value, dtype=result_type(x, value), device=x.device)
 
 
 def promote(*values: Operand) -> tuple[Tensor, ...]:
-    """The operands as tensors of one dtype.
+    """Converts the operands to tensors of one dtype.
 
     Errors: no operand is a tensor."""
     first = next((each for each in values if isinstance(each, Tensor)), None)
@@ -81,7 +82,7 @@ reciprocal, logical_not, bitwise_invert = _unary("reciprocal"), _unary("logical_
 
 
 def sign(x: Tensor, /) -> Tensor:
-    """-1, 0 or 1, and NaN of NaN."""
+    """-1, 0 or 1; NaN for NaN."""
     result = tenon.sign(x)
     return tenon.where(tenon.isnan(x), x, result) if x.dtype.is_floating_point else result
 
@@ -100,7 +101,7 @@ bitwise_left_shift, bitwise_right_shift = _binary("bitwise_left_shift"), _binary
 
 
 def clip(x: Tensor, /, min: Optional[Operand] = None, max: Optional[Operand] = None) -> Tensor:
-    """The elements, at least `min` and at most `max`, which broadcast. The dtype stays; NaN stays too."""
+    """Limits the elements to at least `min` and at most `max`, which broadcast. Keeps the dtype and NaN."""
     result = x
     if min is not None:
         result = maximum(result, min)
@@ -110,7 +111,7 @@ def clip(x: Tensor, /, min: Optional[Operand] = None, max: Optional[Operand] = N
 
 
 def real(x: Tensor, /) -> Tensor:
-    """The real part: `x`, since no dtype is complex."""
+    """The real part: returns `x`, since no dtype is complex."""
     return x
 
 
@@ -120,5 +121,5 @@ def imag(x: Tensor, /) -> Tensor:
 
 
 def conj(x: Tensor, /) -> Tensor:
-    """The conjugate: `x`, since no dtype is complex."""
+    """The conjugate: returns `x`, since no dtype is complex."""
     return x

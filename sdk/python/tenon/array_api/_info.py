@@ -1,4 +1,4 @@
-"""What the standard's inspection asks: devices, dtypes, capabilities."""
+"""The standard's inspection functions: devices, dtypes, capabilities."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ __all__ = ["__array_namespace_info__"]
 
 
 class Info:
-    """The object that `__array_namespace_info__` gives."""
+    """The result of `__array_namespace_info__`."""
 
     def capabilities(self) -> dict[str, Any]:
-        """Which optional parts of the standard are there, and the highest rank."""
+        """Returns the optional parts of the standard that are supported, and the highest rank."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": _tenon._max_rank}
 
     def default_device(self) -> Device:
-        """Where tensors are made that name no device."""
+        """Returns the device of tensors that are created without one."""
         return Device.current()
 
     def devices(self) -> tuple[Device, ...]:
-        """The devices that can be used."""
+        """Returns the usable devices."""
         return tuple(Device(each.spelling) for each in tenon.devices() if each.usable and not each.same_as)
 
     def default_dtypes(self, *, device: Place = None) -> dict[str, DType]:
-        """The dtypes of tensors that name none. Complex numbers have none."""
+        """Returns the default dtypes by kind. There is none for complex numbers."""
         return {"real floating": tenon.float32, "integral": tenon.int64, "indexing": tenon.int64}
 
     def dtypes(self, *, device: Place = None, kind: Optional[Union[str, tuple[str, ...]]] = None) -> dict[str, DType]:
-        """The dtypes of the standard that are there, all or those of a kind or of several, by name.
+        """Returns the supported dtypes of the standard by name: all, or those of one or several kinds.
 
-        Errors: a kind that the standard does not know."""
+        Errors: the standard does not have this kind."""
         kinds = ("bool", "numeric") if kind is None else (kind,) if isinstance(kind, str) else kind
         for each in kinds:
             if each not in KINDS:
@@ -43,5 +43,5 @@ class Info:
 
 
 def __array_namespace_info__() -> Info:
-    """What the namespace has: devices, dtypes, capabilities."""
+    """Returns an object that describes the namespace: devices, dtypes, capabilities."""
     return Info()

@@ -1,4 +1,4 @@
-"""Functions of the array API standard that arrange elements anew."""
+"""Functions of the array API standard that rearrange elements."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Axes = Union[int, tuple[int, ...]]
 
 
 def as_axes(axis: Optional[Axes], rank: int, name: str) -> tuple[int, ...]:
-    """The axes, counted from 0; all where `axis` is None.
+    """Returns the axes as non-negative numbers; all axes if `axis` is None.
 
-    Errors: an axis is out of range or there twice."""
+    Errors: an axis is out of range or repeated."""
     if axis is None:
         return tuple(range(rank))
     given = (axis,) if isinstance(axis, int) else tuple(axis)
@@ -33,7 +33,7 @@ def as_axes(axis: Optional[Axes], rank: int, name: str) -> tuple[int, ...]:
 
 
 def broadcast_shapes(*shapes: tuple[Optional[int], ...]) -> tuple[Optional[int], ...]:
-    """The shape to which the shapes broadcast. None stands for a length that is not known.
+    """Returns the shape that the shapes broadcast to. None is an unknown length.
 
     Errors: they do not broadcast."""
     result: list[Optional[int]] = []
@@ -47,19 +47,19 @@ def broadcast_shapes(*shapes: tuple[Optional[int], ...]) -> tuple[Optional[int],
 
 
 def broadcast_to(x: Tensor, /, shape: tuple[int, ...]) -> Tensor:
-    """A view with axes of length 1 repeated, up to `shape`.
+    """Returns a view of the given shape. Axes of length 1 are repeated.
 
     Errors: the shape of `x` does not broadcast to it."""
     return tenon.expand(x, tuple(shape))
 
 
 def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
-    """Views of all to the shape to which they broadcast."""
+    """Returns views of all tensors with the shape that they broadcast to."""
     return tuple(tenon.broadcast_tensors(list(arrays))) if arrays else ()
 
 
 def concat(arrays: Sequence[Tensor], /, *, axis: Optional[int] = 0) -> Tensor:
-    """The tensors one after the other along an axis; flat without one. Their dtypes promote."""
+    """Joins tensors along an axis; None joins them flattened. Promotes their dtypes."""
     parts = promote(*arrays)
     if axis is None:
         return tenon.cat([tenon.reshape(part, (-1,)) for part in parts], 0)
@@ -67,20 +67,20 @@ def concat(arrays: Sequence[Tensor], /, *, axis: Optional[int] = 0) -> Tensor:
 
 
 def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
-    """The tensors along a new axis. Their dtypes promote."""
+    """Joins tensors along a new axis. Promotes their dtypes."""
     return tenon.stack(list(promote(*arrays)), axis)
 
 
 def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
-    """The slices of `x` along an axis, without it."""
+    """Splits `x` into its slices along an axis, which the slices do not have."""
     place = as_axes(axis, x.ndim, "unstack")[0]
     return tuple(tenon.unbind(x, place)) if x.shape[place] else ()
 
 
 def expand_dims(x: Tensor, /, axis: Axes) -> Tensor:
-    """A view with axes of length 1, which stand at the places `axis` of the result.
+    """Returns a view with new axes of length 1. `axis` lists their positions in the result.
 
-    Errors: a place is out of range or there twice."""
+    Errors: a position is out of range or repeated."""
     rank = x.ndim + (1 if isinstance(axis, int) else len(axis))
     result = x
     for place in sorted(as_axes(axis, rank, "expand_dims")):
@@ -89,9 +89,9 @@ def expand_dims(x: Tensor, /, axis: Axes) -> Tensor:
 
 
 def squeeze(x: Tensor, /, axis: Axes) -> Tensor:
-    """A view without the axes.
+    """Returns a view without the given axes.
 
-    Errors: one of them has not length 1."""
+    Errors: one of them does not have length 1."""
     axes = as_axes(axis, x.ndim, "squeeze")
     for each in axes:
         if x.shape[each] != 1:
@@ -100,23 +100,24 @@ def squeeze(x: Tensor, /, axis: Axes) -> Tensor:
 
 
 def flip(x: Tensor, /, *, axis: Optional[Axes] = None) -> Tensor:
-    """The elements in the reverse order along the axes, or along all."""
+    """Reverses the order of elements along the axes; None takes all axes."""
     axes = as_axes(axis, x.ndim, "flip")
     return tenon.flip(x, axes) if axes else tenon.clone(x)
 
 
 def moveaxis(x: Tensor, source: Axes, destination: Axes, /) -> Tensor:
-    """A view whose axes `source` stand at the places `destination`; the others keep their order."""
+    """Returns a view with the axes `source` moved to the positions `destination`. Other axes keep their order."""
     return tenon.movedim(x, source, destination)
 
 
 def permute_dims(x: Tensor, /, axes: tuple[int, ...]) -> Tensor:
-    """A view with the axes in another order."""
+    """Returns a view with the axes in the given order."""
     return tenon.permute(x, tuple(axes))
 
 
 def repeat(x: Tensor, repeats: Union[int, Tensor], /, *, axis: Optional[int] = None) -> Tensor:
-    """Each slice along the axis as often as `repeats` says, one number or one per slice; of the flat `x` without an axis."""
+    """Repeats each slice along the axis. `repeats` is one number, or a number for each slice. None repeats the
+    elements of the flattened `x`."""
     source = tenon.reshape(x, (-1,)) if axis is None else x
     place = 0 if axis is None else as_axes(axis, x.ndim, "repeat")[0]
     if isinstance(repeats, Tensor):
@@ -127,9 +128,11 @@ def repeat(x: Tensor, repeats: Union[int, Tensor], /, *, axis: Optional[int] = N
 
 
 def reshape(x: Tensor, /, shape: tuple[int, ...], *, copy: Optional[bool] = None) -> Tensor:
-    """The elements, in order, in another shape, one length of which may be -1.
+    """Returns the elements in another shape. One length may be -1 and is then computed.
 
-    `copy`: True, always a copy; False, a view; None, a view where that is possible. Errors: there is no such view."""
+    copy: True always copies, False returns a view, None returns a view if possible. Errors: copy is False and no
+    view is possible.
+    """
     if copy is False:
         return tenon.view(x, tuple(shape))
     result = tenon.reshape(x, tuple(shape))
@@ -137,7 +140,7 @@ def reshape(x: Tensor, /, shape: tuple[int, ...], *, copy: Optional[bool] = None
 
 
 def roll(x: Tensor, /, shift: Axes, *, axis: Optional[Axes] = None) -> Tensor:
-    """The elements moved by `shift` along the axes, the last ones to the front; of the flat `x` without an axis."""
+    """Moves elements by `shift` along the axes; the last ones go to the front. None rolls the flattened `x`."""
     if axis is None:
         return tenon.reshape(tenon.roll(tenon.reshape(x, (-1,)), shift, 0), x.shape)
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
@@ -146,5 +149,5 @@ def roll(x: Tensor, /, shift: Axes, *, axis: Optional[Axes] = None) -> Tensor:
 
 
 def tile(x: Tensor, repetitions: tuple[int, ...], /) -> Tensor:
-    """`x` side by side as often as `repetitions` says for each axis, the last of both being the same axis."""
+    """Repeats `x` along each axis. repetitions and the axes are aligned at the end."""
     return tenon.tile(x, tuple(repetitions))

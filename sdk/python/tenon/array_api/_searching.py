@@ -15,7 +15,7 @@ __all__ = [
 
 
 class UniqueAllResult(NamedTuple):
-    """What unique_all gives; indices and counts are i64, inverse_indices have the shape of the argument."""
+    """The result of unique_all. Indices and counts are i64. inverse_indices has the shape of the argument."""
 
     values: Tensor
     indices: Tensor
@@ -24,14 +24,14 @@ class UniqueAllResult(NamedTuple):
 
 
 class UniqueCountsResult(NamedTuple):
-    """What unique_counts gives."""
+    """The result of unique_counts."""
 
     values: Tensor
     counts: Tensor
 
 
 class UniqueInverseResult(NamedTuple):
-    """What unique_inverse gives."""
+    """The result of unique_inverse."""
 
     values: Tensor
     inverse_indices: Tensor
@@ -40,9 +40,11 @@ class UniqueInverseResult(NamedTuple):
 # ---- indexing ----
 
 def take(x: Tensor, indices: Tensor, /, *, axis: Optional[int] = None) -> Tensor:
-    """The slices of `x` at the indices, which have rank 1, along the axis; the axis may be absent where `x` has one alone.
+    """Returns the slices of `x` at the indices along an axis. The indices have rank 1. The axis may be omitted if
+    `x` has rank 1.
 
-    Errors: an index is out of range."""
+    Errors: an index is out of range.
+    """
     if axis is None and x.ndim != 1:
         raise ValueError(f"take: x has {x.ndim} axes, so axis must be given.")
     place = as_axes(axis or 0, x.ndim, "take")[0]
@@ -50,7 +52,7 @@ def take(x: Tensor, indices: Tensor, /, *, axis: Optional[int] = None) -> Tensor
 
 
 def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
-    """The elements of `x` at the indices along the axis; along other axes both broadcast.
+    """Returns the elements of `x` at the indices along the axis. Other axes broadcast.
 
     Errors: an index is out of range; the ranks differ."""
     place = as_axes(axis, x.ndim, "take_along_axis")[0]
@@ -65,12 +67,12 @@ def _from_the_end(indices: Tensor, length: int) -> Tensor:
 # ---- searching ----
 
 def argmax(x: Tensor, /, *, axis: Optional[int] = None, keepdims: bool = False) -> Tensor:
-    """Where the greatest element along the axis is, the first of several; its place in the flat `x` without an axis. i64."""
+    """Returns the i64 index of the first greatest element along the axis, or in the flattened `x`."""
     return _arg(tenon.argmax, x, axis, keepdims)
 
 
 def argmin(x: Tensor, /, *, axis: Optional[int] = None, keepdims: bool = False) -> Tensor:
-    """Where the least element along the axis is, the first of several; its place in the flat `x` without an axis. i64."""
+    """Returns the i64 index of the first least element along the axis, or in the flattened `x`."""
     return _arg(tenon.argmin, x, axis, keepdims)
 
 
@@ -80,14 +82,14 @@ def _arg(op: Any, x: Tensor, axis: Optional[int], keepdims: bool) -> Tensor:
 
 
 def count_nonzero(x: Tensor, /, *, axis: Optional[Axes] = None, keepdims: bool = False) -> Tensor:
-    """How many elements along the axes are not 0; i64."""
+    """Returns the i64 number of nonzero elements along the axes."""
     axes = as_axes(axis, x.ndim, "count_nonzero")
     different = tenon.cast(x != 0, tenon.int64)
     return tenon.sum(different, axes, keepdims) if axes else different
 
 
 def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
-    """The places of the elements that are not 0: for each axis the indices along it, i64, row-major.
+    """Returns the i64 indices of the nonzero elements, one tensor for each axis, in row-major order.
 
     Errors: `x` has rank 0."""
     if x.ndim == 0:
@@ -96,9 +98,12 @@ def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
 
 
 def searchsorted(x1: Tensor, x2: Operand, /, *, side: Literal["left", "right"] = "left", sorter: Optional[Tensor] = None) -> Tensor:
-    """Where the elements of `x2` could stand in `x1`, of rank 1, so that it stays sorted: before equal ones, or after. i64.
+    """Returns the i64 indices in `x1`, of rank 1, before which the elements of `x2` would have to be inserted to
+    keep it sorted.
 
-    `sorter`: the order in which `x1` is sorted. Errors: side is neither left nor right."""
+    side: "left" inserts before equal elements, "right" after them. sorter: the indices that sort `x1`.
+    Errors: another side.
+    """
     if side not in ("left", "right"):
         raise ValueError(f"searchsorted: side is '{side}'; it must be left or right.")
     ordered = x1 if sorter is None else take(x1, sorter)
@@ -107,7 +112,8 @@ def searchsorted(x1: Tensor, x2: Operand, /, *, side: Literal["left", "right"] =
 
 
 def where(condition: Tensor, x1: Operand, x2: Operand, /) -> Tensor:
-    """The elements of `x1` where the condition holds, those of `x2` elsewhere. All broadcast; the dtypes of both promote."""
+    """Returns elements of `x1` where the condition is true, else of `x2`. All broadcast; the dtypes of x1 and x2
+    promote."""
     if not isinstance(x1, Tensor) and not isinstance(x2, Tensor):
         x1 = as_operand(x1, tenon.empty((0,), dtype=tenon.bool, device=condition.device))
     return tenon.where(condition, *promote(x1, x2))
@@ -116,29 +122,30 @@ def where(condition: Tensor, x1: Operand, x2: Operand, /) -> Tensor:
 # ---- sets ----
 
 def isin(x1: Operand, x2: Operand, /, *, invert: bool = False) -> Tensor:
-    """Whether each element of `x1` is, or with `invert` is not, among those of `x2`; the shape of `x1`."""
+    """True for each element of `x1` that is among the elements of `x2`. invert negates the result."""
     elements, among = promote(x1, x2)
     return tenon.isin(elements, among, invert=invert)
 
 
 def unique_values(x: Tensor, /) -> Tensor:
-    """The different elements, sorted, rank 1. Each NaN is different."""
+    """Returns the distinct elements, sorted, as a tensor of rank 1. Each NaN is distinct."""
     values: Tensor = tenon.unique(x)
     return values
 
 
 def unique_counts(x: Tensor, /) -> UniqueCountsResult:
-    """The different elements, and how often each is there."""
+    """Returns the distinct elements and how often each occurs."""
     return UniqueCountsResult(*tenon.unique(x, return_counts=True))
 
 
 def unique_inverse(x: Tensor, /) -> UniqueInverseResult:
-    """The different elements, and for each element of `x` its place among them."""
+    """Returns the distinct elements, and for each element of `x` its index among them."""
     return UniqueInverseResult(*tenon.unique(x, return_inverse=True))
 
 
 def unique_all(x: Tensor, /) -> UniqueAllResult:
-    """The different elements, where each is first in the flat `x`, the place of each element of `x`, and how often each is there."""
+    """Returns the distinct elements, the index of the first occurrence of each in the flattened `x`, for each
+    element of `x` its index among them, and how often each occurs."""
     values, inverse, counts = tenon.unique(x, return_inverse=True, return_counts=True)
     order = tenon.argsort(tenon.reshape(inverse, (-1,)), 0, stable=True)
     return UniqueAllResult(values, tenon.index_select(order, 0, tenon.cumsum(counts, 0, exclusive=True)), inverse, counts)
@@ -147,11 +154,11 @@ def unique_all(x: Tensor, /) -> UniqueAllResult:
 # ---- sorting ----
 
 def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
-    """The elements in order along the axis; NaN counts as the greatest."""
+    """Sorts the elements along the axis. NaN counts as the greatest."""
     values: Tensor = tenon.sort(x, axis, descending, stable)[0]
     return values
 
 
 def argsort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
-    """The indices that sort `x` along the axis; i64. Equal elements keep their order if `stable`."""
+    """Returns the i64 indices that sort `x` along the axis. Equal elements keep their order if `stable`."""
     return tenon.argsort(x, axis, descending, stable)

@@ -1,4 +1,4 @@
-"""Functions of the array API standard that make one element of many."""
+"""Functions of the array API standard that reduce or accumulate elements."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["all", "any", "cumulative_prod", "cumulative_sum", "diff", "max", "me
 
 def _reduce(op: Any, x: Tensor, axis: Optional[Axes], keepdims: bool, **keywords: Any) -> Tensor:
     axes = as_axes(axis, x.ndim, op.__name__)
-    if not axes:  # each element alone
+    if not axes:  # no axes: each element is its own result
         result: Tensor = op(tenon.unsqueeze(x, -1), (-1,), **keywords)
     elif "*" in op.signatures[0].partition("keepdim")[0]:
         result = op(x, axes, keepdim=keepdims, **keywords)
@@ -31,38 +31,41 @@ def _wide(x: Tensor) -> DType:
 
 
 def sum(x: Tensor, /, *, axis: Optional[Axes] = None, dtype: Optional[DType] = None, keepdims: bool = False) -> Tensor:
-    """The sum along the axes, or of all. Without a dtype floats keep theirs, and integers give 64 bits."""
+    """Sum along the axes, or of all elements. By default floats keep their dtype, and integers become 64 bits wide."""
     return _reduce(tenon.sum, x, axis, keepdims, dtype=dtype or _wide(x))
 
 
 def prod(x: Tensor, /, *, axis: Optional[Axes] = None, dtype: Optional[DType] = None, keepdims: bool = False) -> Tensor:
-    """The product along the axes, or of all. Without a dtype floats keep theirs, and integers give 64 bits."""
+    """Product along the axes, or of all elements. By default floats keep their dtype, and integers become 64 bits
+    wide."""
     return _reduce(tenon.prod, x, axis, keepdims, dtype=dtype or _wide(x))
 
 
 def max(x: Tensor, /, *, axis: Optional[Axes] = None, keepdims: bool = False) -> Tensor:
-    """The greatest element along the axes, or of all; NaN where one is.
+    """Greatest element along the axes, or of all. NaN if there is one.
 
     Errors: an axis has length 0."""
     return _reduce(tenon.amax, x, axis, keepdims)
 
 
 def min(x: Tensor, /, *, axis: Optional[Axes] = None, keepdims: bool = False) -> Tensor:
-    """The least element along the axes, or of all; NaN where one is.
+    """Least element along the axes, or of all. NaN if there is one.
 
     Errors: an axis has length 0."""
     return _reduce(tenon.amin, x, axis, keepdims)
 
 
 def mean(x: Tensor, /, *, axis: Optional[Axes] = None, keepdims: bool = False) -> Tensor:
-    """The mean along the axes, or of all; NaN of no elements."""
+    """Mean along the axes, or of all elements. NaN without elements."""
     return _reduce(tenon.mean, x, axis, keepdims)
 
 
 def var(x: Tensor, /, *, axis: Optional[Axes] = None, correction: Union[int, float] = 0.0, keepdims: bool = False) -> Tensor:
-    """The variance along the axes, or of all: the sum of squared distances from the mean over n - correction.
+    """Variance along the axes, or of all elements: the sum of squared distances from the mean, divided by n -
+    correction.
 
-    NaN where that is not positive."""
+    NaN if n - correction is not positive.
+    """
     axes = as_axes(axis, x.ndim, "var")
     count = math.prod(x.shape[each] for each in axes)
     if count - correction <= 0:
@@ -71,31 +74,31 @@ def var(x: Tensor, /, *, axis: Optional[Axes] = None, correction: Union[int, flo
 
 
 def std(x: Tensor, /, *, axis: Optional[Axes] = None, correction: Union[int, float] = 0.0, keepdims: bool = False) -> Tensor:
-    """The root of var."""
+    """Standard deviation: the square root of var."""
     return tenon.sqrt(var(x, axis=axis, correction=correction, keepdims=keepdims))
 
 
 def all(x: Tensor, /, *, axis: Optional[Axes] = None, keepdims: bool = False) -> Tensor:
-    """True where no element along the axes is 0."""
+    """True if no element along the axes is 0."""
     return _reduce(tenon.all, x, axis, keepdims)
 
 
 def any(x: Tensor, /, *, axis: Optional[Axes] = None, keepdims: bool = False) -> Tensor:
-    """True where some element along the axes is not 0."""
+    """True if an element along the axes is not 0."""
     return _reduce(tenon.any, x, axis, keepdims)
 
 
 def cumulative_sum(x: Tensor, /, *, axis: Optional[int] = None, dtype: Optional[DType] = None, include_initial: bool = False) -> Tensor:
-    """The sums of each element and those before it along the axis, behind a 0 if `include_initial`.
+    """Sum of each element and the ones before it along the axis. include_initial puts a 0 in front.
 
-    The axis may be absent where `x` has one alone. Dtypes: as sum."""
+    The axis may be omitted if `x` has rank 1. The dtype is that of sum."""
     return _cumulative(tenon.cumsum, 0, x, axis, dtype, include_initial)
 
 
 def cumulative_prod(x: Tensor, /, *, axis: Optional[int] = None, dtype: Optional[DType] = None, include_initial: bool = False) -> Tensor:
-    """The products of each element and those before it along the axis, behind a 1 if `include_initial`.
+    """Product of each element and the ones before it along the axis. include_initial puts a 1 in front.
 
-    The axis may be absent where `x` has one alone. Dtypes: as sum."""
+    The axis may be omitted if `x` has rank 1. The dtype is that of prod."""
     return _cumulative(tenon.cumprod, 1, x, axis, dtype, include_initial)
 
 
@@ -112,7 +115,7 @@ def _cumulative(op: Any, first: int, x: Tensor, axis: Optional[int], dtype: Opti
 
 
 def diff(x: Tensor, /, *, axis: int = -1, n: int = 1, prepend: Optional[Tensor] = None, append: Optional[Tensor] = None) -> Tensor:
-    """Each element less the one before it along the axis, n times, after `prepend` and `append` were joined to `x` there."""
+    """Differences of neighbouring elements along the axis, n times. prepend and append are joined to `x` first."""
     parts = promote(*(each for each in (prepend, x, append) if each is not None))
     joined = tenon.cat(list(parts), axis) if len(parts) > 1 else x
     return tenon.diff(joined, n, axis)

@@ -1,4 +1,4 @@
-"""The standard's linalg extension. Matrices lie on the last two axes; axes before them are a batch, which broadcasts."""
+"""The standard's linalg extension. Matrices are the last two axes. The axes before them are a batch and broadcast."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ class EighResult(NamedTuple):
 
 
 class QRResult(NamedTuple):
-    """Q orthogonal, R upper triangular."""
+    """Orthogonal Q and upper triangular R."""
 
     Q: Tensor
     R: Tensor
 
 
 class SlogdetResult(NamedTuple):
-    """The sign of a determinant, and the logarithm of its magnitude."""
+    """The sign of a determinant and the logarithm of its magnitude."""
 
     sign: Tensor
     logabsdet: Tensor
 
 
 class SVDResult(NamedTuple):
-    """U, the singular values, V transposed."""
+    """U, the singular values S, and Vh, the transpose of V."""
 
     U: Tensor
     S: Tensor
@@ -44,19 +44,20 @@ class SVDResult(NamedTuple):
 # ---- products ----
 
 def matmul(x1: Tensor, x2: Tensor, /) -> Tensor:
-    """The product of matrices (..., m, k) and (..., k, n); a tensor of rank 1 is a row on the left, a column on the right."""
+    """Product of matrices (..., m, k) and (..., k, n). A tensor of rank 1 is a row on the left and a column on the
+    right."""
     return tenon.matmul(*promote(x1, x2))
 
 
 def matrix_transpose(x: Tensor, /) -> Tensor:
-    """A view with the last two axes exchanged.
+    """Returns a view with the last two axes exchanged.
 
     Errors: the rank is below 2."""
     return x.mT
 
 
 def tensordot(x1: Tensor, x2: Tensor, /, *, axes: Union[int, tuple[Sequence[int], Sequence[int]]] = 2) -> Tensor:
-    """The sum of products over the last axes of `x1` and the first of `x2`, as many as `axes`, or over those it names."""
+    """Sum of products over the last `axes` axes of `x1` and the first of `x2`, or over two lists of axes."""
     a, b = promote(x1, x2)
     if isinstance(axes, int):
         return tenon.tensordot(a, b, axes)
@@ -64,7 +65,7 @@ def tensordot(x1: Tensor, x2: Tensor, /, *, axes: Union[int, tuple[Sequence[int]
 
 
 def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
-    """The sum of products along the axis, counted from the end; the other axes broadcast."""
+    """Sum of products along the axis, a negative number. Other axes broadcast."""
     a, b = promote(x1, x2)
     if not -min(a.ndim, b.ndim) <= axis < 0 or a.shape[axis] != b.shape[axis]:
         raise ValueError(f"vecdot: axis {axis} of shapes {tuple(a.shape)} and {tuple(b.shape)} must be negative, in both and of one length.")
@@ -72,88 +73,89 @@ def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
 
 
 def outer(x1: Tensor, x2: Tensor, /) -> Tensor:
-    """All products of the elements of two tensors of rank 1: (n,), (m,) gives (n, m)."""
+    """All products of the elements of two tensors of rank 1: (n,) and (m,) give (n, m)."""
     return tenon.outer(*promote(x1, x2))
 
 
 def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
-    """The cross product along an axis of length 3; the others broadcast."""
+    """Cross product along an axis of length 3. Other axes broadcast."""
     a, b = tenon.broadcast_tensors(list(promote(x1, x2)))
     return tenon.cross(a, b, axis)
 
 
 def matrix_power(x: Tensor, n: int, /) -> Tensor:
-    """Square matrices times themselves n times; of a negative n the inverse."""
+    """Power n of square matrices. A negative n takes powers of the inverse."""
     return tenon.linalg_matrix_power(x, n)
 
 
 # ---- parts ----
 
 def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
-    """A view of the diagonal `offset` of each matrix, above the main one if positive."""
+    """Returns a view of diagonal `offset` of each matrix. Positive offsets are above the main diagonal."""
     return tenon.diagonal(x, offset, -2, -1)
 
 
 def trace(x: Tensor, /, *, offset: int = 0, dtype: Optional[DType] = None) -> Tensor:
-    """The sum of the diagonal `offset` of each matrix. Dtypes: as sum."""
+    """Sum of diagonal `offset` of each matrix. The dtype is that of sum."""
     return _statistics.sum(diagonal(x, offset=offset), axis=-1, dtype=dtype)
 
 
 # ---- decompositions ----
 
 def cholesky(x: Tensor, /, *, upper: bool = False) -> Tensor:
-    """L with x = L times its transpose, or the upper U with x = U transposed times U.
+    """Cholesky factor: L with x = L @ L.T, or with `upper` U with x = U.T @ U.
 
     Errors: a matrix is not positive definite."""
     return tenon.linalg_cholesky(x, upper=upper)
 
 
 def qr(x: Tensor, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:
-    """x = Q R, with Q (..., m, k), R (..., k, n) and k = min(m, n), or k = m if complete."""
+    """Decomposition x = Q @ R with Q (..., m, k) and R (..., k, n). k is min(m, n), or m for mode "complete"."""
     return QRResult(*tenon.linalg_qr(x, mode))
 
 
 def svd(x: Tensor, /, *, full_matrices: bool = True) -> SVDResult:
-    """x = U diag(S) Vh, S from the greatest on; U and Vh are square if `full_matrices`, else as long as S."""
+    """Decomposition x = U @ diag(S) @ Vh with S in descending order. U and Vh are square if `full_matrices`, else
+    they have as many columns or rows as S has elements."""
     return SVDResult(*tenon.linalg_svd(x, full_matrices))
 
 
 def svdvals(x: Tensor, /) -> Tensor:
-    """The singular values of each matrix, from the greatest on."""
+    """Singular values of each matrix, in descending order."""
     return tenon.linalg_svdvals(x)
 
 
 def eigh(x: Tensor, /) -> EighResult:
-    """The eigenvalues of symmetric matrices, from the least on, and the eigenvectors as columns."""
+    """Eigenvalues of symmetric matrices in ascending order, and eigenvectors as columns."""
     return EighResult(*tenon.linalg_eigh(x))
 
 
 def eigvalsh(x: Tensor, /) -> Tensor:
-    """The eigenvalues of symmetric matrices, from the least on."""
+    """Eigenvalues of symmetric matrices in ascending order."""
     return tenon.linalg_eigvalsh(x)
 
 
 # ---- solutions ----
 
 def det(x: Tensor, /) -> Tensor:
-    """The determinant of each matrix."""
+    """Determinant of each matrix."""
     return tenon.linalg_det(x)
 
 
 def slogdet(x: Tensor, /) -> SlogdetResult:
-    """The sign of the determinant of each matrix, and the logarithm of its magnitude."""
+    """Sign of the determinant of each matrix, and the logarithm of its magnitude."""
     return SlogdetResult(*tenon.linalg_slogdet(x))
 
 
 def inv(x: Tensor, /) -> Tensor:
-    """The inverse of each matrix.
+    """Inverse of each matrix.
 
     Errors: a matrix is singular."""
     return tenon.linalg_inv(x)
 
 
 def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
-    """X with x1 X = x2: x1 (..., n, n), x2 (..., n, k), or (n,), one column for each matrix.
+    """Returns X with x1 @ X = x2, where x1 is (..., n, n). x2 is (..., n, k), or (n,), a column for every matrix.
 
     Errors: a matrix is singular."""
     a, b = promote(x1, x2)
@@ -163,7 +165,8 @@ def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
 
 
 def pinv(x: Tensor, /, *, rtol: Optional[Union[float, Tensor]] = None) -> Tensor:
-    """The pseudo-inverse (..., n, m). Singular values up to rtol times the greatest count as 0; max(m, n) * epsilon by default."""
+    """Pseudo-inverse (..., n, m). Singular values up to rtol times the greatest count as 0. rtol defaults to
+    max(m, n) * epsilon."""
     u, s, vh = tenon.linalg_svd(x, False)
     kept = s > _cutoff(x, s, rtol)
     inverse = tenon.where(kept, 1 / tenon.where(kept, s, 1.0), 0.0)
@@ -171,7 +174,8 @@ def pinv(x: Tensor, /, *, rtol: Optional[Union[float, Tensor]] = None) -> Tensor
 
 
 def matrix_rank(x: Tensor, /, *, rtol: Optional[Union[float, Tensor]] = None) -> Tensor:
-    """How many singular values of each matrix are above rtol times the greatest; max(m, n) * epsilon by default. i64."""
+    """i64 number of singular values of each matrix greater than rtol times the greatest. rtol defaults to
+    max(m, n) * epsilon."""
     s = tenon.linalg_svdvals(x)
     return tenon.sum(tenon.cast(s > _cutoff(x, s, rtol), tenon.int64), (-1,))
 
@@ -188,8 +192,8 @@ def _cutoff(x: Tensor, s: Tensor, rtol: Optional[Union[float, Tensor]]) -> Tenso
 # ---- norms ----
 
 def vector_norm(x: Tensor, /, *, axis: Optional[Axes] = None, keepdims: bool = False, ord: Union[int, float] = 2) -> Tensor:
-    """The norm of order `ord` along the axes, or of all elements: the sum of |x| ** ord to the power 1 / ord; the greatest
-    or least |x| for infinite ord, the count of what is not 0 for 0."""
+    """Norm of order `ord` along the axes, or of all elements: (sum of |x| ** ord) ** (1 / ord). inf and -inf take
+    the greatest and the least |x|; 0 counts the nonzero elements."""
     axes = as_axes(axis, x.ndim, "vector_norm")
     if not axes:
         return tenon.vector_norm(tenon.unsqueeze(x, -1), float(ord), (-1,))
@@ -197,10 +201,13 @@ def vector_norm(x: Tensor, /, *, axis: Optional[Axes] = None, keepdims: bool = F
 
 
 def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: Union[int, float, str, None] = "fro") -> Tensor:
-    """A norm of each matrix: "fro", the root of the sum of squares; "nuc", the sum of singular values; 2 and -2, the
-    greatest and the least of them; 1 and -1, the greatest and the least sum of magnitudes of a column, inf and -inf of a row.
+    """Norm of each matrix.
 
-    Errors: another order."""
+    ord: "fro" for the root of the sum of squares, "nuc" for the sum of singular values; 2 and -2 for the greatest
+    and least singular value; 1 and -1 for the greatest and least sum of |x| in a column, inf and -inf in a row.
+
+    Errors: another order.
+    """
     if ord == "fro" or ord is None:
         return tenon.vector_norm(x, 2.0, (-2, -1), keepdims)
     if ord in ("nuc", 2, -2):

@@ -12,7 +12,7 @@ from tenon.nn.parameter import Parameter
 
 
 class _Plain(Module):
-    """A function without settings but `inplace`."""
+    """A function whose only setting is `inplace`."""
 
     _function: Callable[..., Tensor]
 
@@ -46,7 +46,9 @@ LogSigmoid = _plain("LogSigmoid", tenon.logsigmoid, "log(sigmoid(input)).")
 
 
 class GELU(Module):
-    """input times the normal distribution's share below it; "tanh" approximates it."""
+    """input times the probability that a standard normal variable is below it (Hendrycks and Gimpel 2016).
+
+    approximate="tanh" computes an approximation by tanh."""
 
     def __init__(self, approximate: str = "none") -> None:
         super().__init__()
@@ -60,7 +62,7 @@ class GELU(Module):
 
 
 class _Sloped(Module):
-    """A function with numbers for settings, in their order, and `inplace`."""
+    """A function with numeric settings, which arguments give in order, and `inplace`."""
 
     _settings: tuple[tuple[str, float], ...] = ()
     _function: Callable[..., Tensor]
@@ -103,7 +105,7 @@ Softplus = _sloped("Softplus", functional.softplus, "log(1 + exp(beta input)) / 
 
 
 class Threshold(Module):
-    """input where it is over the threshold, else value."""
+    """input where it is greater than threshold, else value."""
 
     def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
         super().__init__()
@@ -117,7 +119,7 @@ class Threshold(Module):
 
 
 class RReLU(Module):
-    """LeakyReLU with a slope that is drawn in training."""
+    """LeakyReLU with a slope drawn from [lower, upper) in training, and (lower + upper) / 2 otherwise."""
 
     def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False) -> None:
         super().__init__()
@@ -131,7 +133,9 @@ class RReLU(Module):
 
 
 class PReLU(Module):
-    """LeakyReLU whose slope is a parameter; one for all channels or one for each."""
+    """LeakyReLU whose slope is a trained parameter, which begins as `init` (He et al. 2015).
+
+    num_parameters: 1 for one slope, or the number of channels of input (N, C, ...) for one slope each."""
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
@@ -146,7 +150,7 @@ class PReLU(Module):
 
 
 class GLU(Module):
-    """The first half along an axis times the sigmoid of the second."""
+    """The first half along the axis dim times the sigmoid of the second half (Dauphin et al. 2017)."""
 
     def __init__(self, dim: int = -1) -> None:
         super().__init__()
@@ -174,7 +178,7 @@ class _AlongAxis(Module):
 
 
 class Softmax(_AlongAxis):
-    """exp(input) / sum(exp(input)) along an axis."""
+    """exp(input) / sum(exp(input)) along the axis dim. See tenon.nn.functional.softmax."""
 
     _function = staticmethod(functional.softmax)
 
@@ -192,7 +196,7 @@ class Softmin(_AlongAxis):
 
 
 class Softmax2d(Module):
-    """Softmax over the channels of (N, C, H, W)."""
+    """Softmax over the channels of (N, C, H, W) or (C, H, W)."""
 
     def forward(self, input: Tensor) -> Tensor:
         return tenon.softmax(input, -3)
@@ -215,31 +219,32 @@ class _Dropout(Module):
 
 
 class Dropout(_Dropout):
-    """In training: 0 with probability p, else input / (1 - p)."""
+    """In training sets each element to 0 with probability p and divides the others by 1 - p (Srivastava et al. 2014).
+    Otherwise returns the input."""
 
     _function = staticmethod(functional.dropout)
 
 
 class Dropout1d(_Dropout):
-    """Dropout of whole channels of (N, C, L)."""
+    """Dropout of whole channels of (N, C, L) or (C, L)."""
 
     _function = staticmethod(functional.dropout1d)
 
 
 class Dropout2d(_Dropout):
-    """Dropout of whole channels of (N, C, H, W)."""
+    """Dropout of whole channels of (N, C, H, W) or (C, H, W)."""
 
     _function = staticmethod(functional.dropout2d)
 
 
 class Dropout3d(_Dropout):
-    """Dropout of whole channels of (N, C, D, H, W)."""
+    """Dropout of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
 
     _function = staticmethod(functional.dropout3d)
 
 
 class AlphaDropout(_Dropout):
-    """Dropout that keeps mean and variance of what SELU gives."""
+    """Dropout that keeps the mean and variance of SELU's results (Klambauer et al. 2017)."""
 
     _function = staticmethod(functional.alpha_dropout)
 

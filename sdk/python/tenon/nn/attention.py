@@ -1,4 +1,4 @@
-"""Attention and transformers (Vaswani et al. 2017), with the parameters of PyTorch's."""
+"""Attention and transformers (Vaswani et al. 2017). Parameters have PyTorch's names and shapes."""
 
 from __future__ import annotations
 
@@ -17,8 +17,18 @@ from tenon.nn.parameter import Parameter
 
 
 class MultiheadAttention(Module):
-    """Attention of several heads. Queries, keys and values are (length, batch, channels), or (batch, length, channels) if
-    batch_first, or without the batch. Gives the result, and the weights if they are needed."""
+    """Attention with several heads. Each head attends with its own projections; a last projection joins the heads.
+
+    Args:
+        embed_dim: the channels of queries and results. num_heads must divide it.
+        dropout: the probability with which an attention weight becomes 0 in training.
+        add_bias_kv: appends a trained key and value to the sequence of keys. add_zero_attn appends zeros.
+        kdim, vdim: the channels of keys and values; None takes embed_dim.
+        batch_first: tensors are (batch, length, channels) instead of (length, batch, channels).
+
+    Called with query, key and value, with or without the batch axis. Returns the result, which has the shape of
+    query, and the weights (batch, length, keys), or None if need_weights is False.
+    """
 
     def __init__(self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True, add_bias_kv: bool = False, add_zero_attn: bool = False,
                  kdim: int | None = None, vdim: int | None = None, batch_first: bool = False, device: Any = None, dtype: Any = None) -> None:
@@ -95,7 +105,9 @@ class _Layer(Module):
 
 
 class TransformerEncoderLayer(_Layer):
-    """Self-attention and a feed-forward net, each with a norm and what came in added."""
+    """Self-attention and a feed-forward net. Each is followed by dropout, the addition of its input, and a layer norm.
+
+    norm_first applies the norm to the input of each part instead."""
 
     def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation: Any = "relu", layer_norm_eps: float = 1e-5,
                  batch_first: bool = False, norm_first: bool = False, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
@@ -118,7 +130,8 @@ class TransformerEncoderLayer(_Layer):
 
 
 class TransformerDecoderLayer(_Layer):
-    """Self-attention, attention to what an encoder gave, and a feed-forward net."""
+    """Self-attention, attention to the result of an encoder (`memory`), and a feed-forward net. Norms are placed as in
+    TransformerEncoderLayer."""
 
     def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation: Any = "relu", layer_norm_eps: float = 1e-5,
                  batch_first: bool = False, norm_first: bool = False, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
@@ -144,7 +157,7 @@ class TransformerDecoderLayer(_Layer):
 
 
 class TransformerEncoder(Module):
-    """Layers of one kind, one after the other, and a norm at the end."""
+    """num_layers copies of encoder_layer, one after the other, then `norm` if there is one."""
 
     def __init__(self, encoder_layer: TransformerEncoderLayer, num_layers: int, norm: Module | None = None) -> None:
         super().__init__()
@@ -158,7 +171,7 @@ class TransformerEncoder(Module):
 
 
 class TransformerDecoder(Module):
-    """Layers of one kind, one after the other, and a norm at the end."""
+    """num_layers copies of decoder_layer, one after the other, then `norm` if there is one."""
 
     def __init__(self, decoder_layer: TransformerDecoderLayer, num_layers: int, norm: Module | None = None) -> None:
         super().__init__()
@@ -174,7 +187,7 @@ class TransformerDecoder(Module):
 
 
 class Transformer(Module):
-    """An encoder and a decoder that attends to what the encoder gave."""
+    """An encoder for src, and a decoder for tgt that attends to the result of the encoder."""
 
     def __init__(self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6, dim_feedforward: int = 2048,
                  dropout: float = 0.1, activation: Any = "relu", custom_encoder: Any = None, custom_decoder: Any = None, layer_norm_eps: float = 1e-5,
@@ -201,7 +214,8 @@ class Transformer(Module):
 
     @staticmethod
     def generate_square_subsequent_mask(sz: int) -> Tensor:
-        """The mask by which each place sees those before it: 0 on and below the diagonal, -inf above."""
+        """Returns the (sz, sz) mask that lets each position attend to itself and earlier positions: 0 on and below
+        the diagonal, -inf above."""
         return functional.additive_mask(tenon.triu(tenon.ones((sz, sz)), 1) > 0, tenon.float32)
 
 

@@ -78,7 +78,7 @@ class _List(Module):
 
 
 class Sequential(_List):
-    """Modules that run one after the other; each receives the result of the one before."""
+    """Modules that run one after the other; each receives the result of the previous one."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__()

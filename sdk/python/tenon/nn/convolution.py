@@ -76,19 +76,33 @@ class _Forward(_Convolution):
 
 
 class Conv1d(_Forward):
-    """The cross-correlation of (N, C, L) with weights (out, C / groups, k)."""
+    """1-D cross-correlation of input (N, C, L) with weight (out, C / groups, k). Conv2d describes the arguments."""
 
     _rank = 1
 
 
 class Conv2d(_Forward):
-    """The cross-correlation of (N, C, H, W) with weights (out, C / groups, kh, kw)."""
+    """2-D cross-correlation of input (N, C, H, W) with weight (out, C / groups, kh, kw), plus bias (out,).
+
+    Args:
+        in_channels, out_channels: C of the input and of the result.
+        kernel_size, stride, padding, dilation, groups: as in tenon.nn.functional.conv2d.
+        bias: adds a trained number to each channel.
+        padding_mode: "zeros", "reflect", "replicate" or "circular", as in tenon.nn.functional.pad.
+
+    Example:
+        >>> tenon.nn.Conv2d(3, 8, 3, padding=1)(tenon.ones(1, 3, 4, 4)).shape
+        (1, 8, 4, 4)
+
+    Errors: ValueError if groups does not divide both numbers of channels.
+    """
 
     _rank = 2
 
 
 class Conv3d(_Forward):
-    """The cross-correlation of (N, C, D, H, W) with weights (out, C / groups, kd, kh, kw)."""
+    """3-D cross-correlation of input (N, C, D, H, W) with weight (out, C / groups, kd, kh, kw). Conv2d describes the
+    arguments."""
 
     _rank = 3
 
@@ -104,7 +118,7 @@ class _Transposed(_Convolution):
         self.output_padding = _tuple(output_padding, self._rank)
 
     def _extra(self, input: Tensor, output_size: Any) -> tuple[int, ...]:
-        """The output padding that produces output_size."""
+        """Returns the output padding that produces output_size."""
         wanted = list(output_size)[-self._rank:]
         least = [(length - 1) * s - 2 * p + d * (k - 1) + 1 for length, s, p, d, k in
                  zip(input.shape[-self._rank:], self.stride, self.padding, self.dilation, self.kernel_size)]
@@ -119,25 +133,35 @@ class _Transposed(_Convolution):
 
 
 class ConvTranspose1d(_Transposed):
-    """What Conv1d does to gradients: (N, C, L) with weights (C, out / groups, k)."""
+    """Transposed 1-D convolution of input (N, C, L) with weight (C, out / groups, k). ConvTranspose2d describes the
+    arguments."""
 
     _rank = 1
 
 
 class ConvTranspose2d(_Transposed):
-    """What Conv2d does to gradients: (N, C, H, W) with weights (C, out / groups, kh, kw)."""
+    """Transposed 2-D convolution of input (N, C, H, W) with weight (C, out / groups, kh, kw): the gradient of Conv2d.
+
+    The arguments are those of tenon.nn.functional.conv_transpose2d. A call may give output_size, the size of the
+    result.
+
+    Example:
+        >>> tenon.nn.ConvTranspose2d(3, 8, 2, stride=2)(tenon.ones(1, 3, 4, 4)).shape
+        (1, 8, 8, 8)
+    """
 
     _rank = 2
 
 
 class ConvTranspose3d(_Transposed):
-    """What Conv3d does to gradients: (N, C, D, H, W) with weights (C, out / groups, kd, kh, kw)."""
+    """Transposed 3-D convolution of input (N, C, D, H, W) with weight (C, out / groups, kd, kh, kw). ConvTranspose2d
+    describes the arguments."""
 
     _rank = 3
 
 
 class Fold(Module):
-    """The sum of windows, where Unfold took them."""
+    """Adds up columns (N, C * kh * kw, windows) at the positions that Unfold reads them from."""
 
     def __init__(self, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> None:
         super().__init__()
@@ -148,7 +172,7 @@ class Fold(Module):
 
 
 class Unfold(Module):
-    """The windows of (N, C, H, W) as columns."""
+    """Copies each window of (N, C, H, W) into a column: (N, C * kh * kw, windows)."""
 
     def __init__(self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> None:
         super().__init__()

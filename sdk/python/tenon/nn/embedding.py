@@ -1,4 +1,4 @@
-"""Embeddings: rows of a table by their numbers."""
+"""Embeddings: rows of a table, chosen by index."""
 
 from __future__ import annotations
 
@@ -29,7 +29,17 @@ class _Table(Module):
 
 
 class Embedding(_Table):
-    """The rows of a table at the given numbers: (...) to (..., embedding_dim)."""
+    """Returns rows of a trained table: indices (...) give (..., embedding_dim).
+
+    Args:
+        num_embeddings: the number of rows.
+        padding_idx: a row that begins as zeros and receives no gradient.
+        max_norm, norm_type, scale_grad_by_freq, sparse: as in tenon.nn.functional.embedding.
+
+    Example:
+        >>> tenon.nn.Embedding(10, 4)(tenon.tensor([[1, 2, 3]])).shape
+        (1, 3, 4)
+    """
 
     def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
                  scale_grad_by_freq: bool = False, sparse: bool = False, _weight: Tensor | None = None, device: Any = None, dtype: Any = None) -> None:
@@ -38,7 +48,7 @@ class Embedding(_Table):
 
     @classmethod
     def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None) -> Embedding:
-        """An embedding over the rows of a matrix."""
+        """Creates an embedding whose table is `embeddings` (rows, width). freeze: the table is not trained."""
         made = cls(embeddings.shape[0], embeddings.shape[1], padding_idx, _weight=embeddings)
         made.weight.requires_grad_(not freeze)
         return made
@@ -56,7 +66,7 @@ class Embedding(_Table):
 
 
 class EmbeddingBag(_Table):
-    """Sums or means of rows of a table, bag by bag."""
+    """Reduces the table rows of each bag of indices by sum, mean or maximum. See tenon.nn.functional.embedding_bag."""
 
     def __init__(self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
                  mode: str = "mean", sparse: bool = False, _weight: Tensor | None = None, include_last_offset: bool = False,

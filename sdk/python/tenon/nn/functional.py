@@ -1,7 +1,12 @@
-"""Functions that layers are made of, with the names and arguments of PyTorch, over Tenon's ops.
+"""Functions that layers are made of. Names and arguments are PyTorch's; the functions run on every device that the
+ops do.
 
-They compute on any device that the ops do, and their gradients are those of the ops. Where a function is an op of the same
-arguments, it is that op."""
+A function with the same arguments as an op is that op, for example `relu` or `linear`.
+
+Terms that the docstrings share: N is the batch, C the channels, L, H, W and D are lengths of axes. `inplace=True`
+writes the result into `input` and returns `input`. `reduction` of a loss is "mean", "sum", or "none" for one loss
+per element.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +36,7 @@ layer_norm, group_norm, rms_norm, scaled_dot_product_attention = (
 
 
 def _rounded_once(compute: Callable[..., Tensor], *tensors: Tensor | None) -> Tensor:
-    """compute(*tensors), in f32 where the first tensor is f16 or bf16, so that only the result is rounded."""
+    """Calls compute(*tensors). If the first tensor is f16 or bf16, computes in f32 and rounds only the result."""
     dtype = tensors[0].dtype  # type: ignore[union-attr]
     if dtype not in (tenon.f16, tenon.bf16):
         return compute(*tensors)
@@ -45,22 +50,22 @@ def _into(input: Tensor, result: Tensor, inplace: bool) -> Tensor:
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
-    """input where it is positive, else negative_slope times input."""
+    """Returns input where it is positive, else negative_slope * input."""
     return _into(input, tenon.leaky_relu(input, negative_slope), inplace)
 
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """input where it is positive, else alpha (exp(input) - 1)."""
+    """Returns input where it is positive, else alpha * (exp(input) - 1) (Clevert et al. 2015)."""
     return _into(input, tenon.elu(input, alpha), inplace)
 
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """input where it is positive, else alpha (exp(input / alpha) - 1)."""
+    """Returns input where it is positive, else alpha * (exp(input / alpha) - 1) (Barron 2017)."""
     return _into(input, tenon.celu(input, alpha), inplace)
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
-    """elu with the numbers that keep mean and variance."""
+    """Returns scale * elu(input, alpha), with constants that keep mean 0 and variance 1 (Klambauer et al. 2017)."""
     return _into(input, tenon.selu(input), inplace)
 
 
@@ -70,13 +75,13 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
-    """input where it is over the threshold, else value."""
+    """Returns input where it is greater than threshold, else value."""
     return _into(input, tenon.threshold(input, threshold, value), inplace)
 
 
 @with_out
 def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
-    """log(1 + exp(beta input)) / beta; input itself where beta input is over the threshold."""
+    """Returns log(1 + exp(beta * input)) / beta, or input itself where beta * input is greater than threshold."""
     if beta == 1:
         return tenon.where(input > threshold, input, tenon.softplus(input))
     return _rounded_once(lambda x: tenon.where(x * beta > threshold, x, tenon.softplus(x * beta) / beta), input)
@@ -84,18 +89,18 @@ def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
 
 @with_out
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """Moves input towards 0 by lambd; elements nearer to 0 than lambd become 0."""
+    """Moves each element towards 0 by lambd. Elements whose magnitude is at most lambd become 0."""
     return tenon.softshrink(input, lambd)
 
 
 @with_out
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """input where its magnitude is above lambd, else 0."""
+    """Returns input where its magnitude is greater than lambd, else 0."""
     return tenon.hardshrink(input, lambd)
 
 
 def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False) -> Tensor:
-    """leaky_relu with a slope drawn in training, and the middle one else."""
+    """leaky_relu whose slope is random: in training drawn per element from [lower, upper), else (lower + upper) / 2."""
     return _into(input, tenon.rrelu(input, lower, upper, training), inplace)
 
 
@@ -104,22 +109,37 @@ def _dim_of(input: Tensor, dim: int | None) -> int:
 
 
 def softmax(input: Tensor, dim: int | None = None, *, dtype: Any = None) -> Tensor:
-    """exp(input) / sum(exp(input)) along an axis."""
+    """Returns exp(input) / sum(exp(input)) along the axis dim. The result has the shape of input.
+
+    Args:
+        dim: the axis whose elements sum to 1. None takes axis 0 for rank 0, 1 and 3, and axis 1 for other ranks.
+        dtype: the dtype that input is converted to first, and of the result.
+
+    Example:
+        >>> tenon.nn.functional.softmax(tenon.tensor([[0.0, 0.0]]), dim=1)
+        tensor([[0.5000, 0.5000]])
+    """
     return tenon.softmax(input, _dim_of(input, dim), dtype=dtype)
 
 
 def log_softmax(input: Tensor, dim: int | None = None, *, dtype: Any = None) -> Tensor:
-    """The logarithm of softmax."""
+    """Returns the logarithm of softmax(input, dim). Does not overflow."""
     return tenon.log_softmax(input, _dim_of(input, dim), dtype=dtype)
 
 
 def softmin(input: Tensor, dim: int | None = None, *, dtype: Any = None) -> Tensor:
-    """softmax of -input."""
+    """Returns softmax(-input, dim)."""
     return tenon.softmax(-input, _dim_of(input, dim), dtype=dtype)
 
 
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, dim: int = -1) -> Tensor:
-    """A draw from the categories; `hard` gives 0 and 1, with the gradient of the soft draw."""
+    """Draws from the categories along dim, differentiably: softmax((logits + Gumbel noise) / tau) (Jang et al. 2016).
+
+    Args:
+        logits (..., C): unnormalised log-probabilities.
+        tau: the temperature. Small values give results close to one-hot.
+        hard: returns one-hot vectors, with the gradient of the soft result.
+    """
     def drawn(x: Tensor) -> Tensor:
         return tenon.softmax((x - tenon.log(tenon.exponential(tenon.ones_like(x.detach())))) / tau, dim)
     soft = _rounded_once(drawn, logits)
@@ -132,14 +152,23 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, dim: int 
 # ---- padding ----
 
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
-    """Adds elements at the ends of the last axes, from the last one on: (before, after, before, after, ...). mode:
-    constant, reflect, replicate, circular."""
+    """Pads the last axes of input, or crops them where a number is negative.
+
+    Args:
+        pad: pairs (before, after) of element counts, beginning with the last axis.
+        mode: "constant" fills with value (default 0), "reflect" mirrors without the edge, "replicate" repeats the edge,
+            "circular" continues at the other end.
+
+    Example:
+        >>> tenon.nn.functional.pad(tenon.tensor([1.0, 2.0]), (1, 2))
+        tensor([0., 1., 2., 0., 0.])
+    """
     if mode in ("reflect", "replicate") and any(each < 0 for each in pad):
         grown = tenon.pad(input, [max(each, 0) for each in pad], mode)
         return tenon.pad(grown, [min(each, 0) for each in pad])
     if mode != "circular":
         return tenon.pad(input, list(pad), mode, value)
-    kept = tenon.pad(input, [min(each, 0) for each in pad])  # what negative numbers leave goes round
+    kept = tenon.pad(input, [min(each, 0) for each in pad])  # the elements that cropping keeps are wrapped
     for i in range(0, len(pad), 2):
         axis, before, after = input.ndim - 1 - i // 2, max(pad[i], 0), max(pad[i + 1], 0)
         size = kept.shape[axis]
@@ -153,7 +182,9 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
 # ---- dropout ----
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """In training: 0 with probability p, else input / (1 - p)."""
+    """In training sets each element to 0 with probability p and divides the others by 1 - p. Otherwise returns input.
+
+    Errors: ValueError if p is not within 0 and 1."""
     if not 0 <= p <= 1:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     return _into(input, tenon.dropout(input, p, training), inplace)
@@ -167,22 +198,22 @@ def _dropout_channels(input: Tensor, p: float, training: bool, inplace: bool, ch
 
 
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """dropout of whole channels of (N, C, L)."""
+    """dropout of whole channels. input is (N, C, L) or (C, L)."""
     return _dropout_channels(input, p, training, inplace, input.ndim - 1)
 
 
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """dropout of whole channels of (N, C, H, W)."""
+    """dropout of whole channels. input is (N, C, H, W) or (C, H, W)."""
     return _dropout_channels(input, p, training, inplace, input.ndim - 2)
 
 
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """dropout of whole channels of (N, C, D, H, W)."""
+    """dropout of whole channels. input is (N, C, D, H, W) or (C, D, H, W)."""
     return _dropout_channels(input, p, training, inplace, input.ndim - 3)
 
 
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """alpha_dropout of whole channels of (N, C, ...)."""
+    """alpha_dropout of whole channels. input is (N, C, ...)."""
     if not 0 <= p <= 1:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     if not training or p == 0:
@@ -197,7 +228,7 @@ def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False,
 
 
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """dropout that keeps mean and variance of what selu gives (Klambauer et al. 2017)."""
+    """dropout that keeps the mean and variance of selu's results (Klambauer et al. 2017)."""
     if not training or p == 0:
         return input
     if p == 1:
@@ -233,22 +264,63 @@ def _convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Siz
 
 
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Any = 0, dilation: Sizes = 1, groups: int = 1) -> Tensor:
-    """The cross-correlation of (N, C, L) with (out, C / groups, k)."""
+    """1-D cross-correlation of input with weight, plus bias. The arguments have the meaning that conv2d describes.
+
+    Args:
+        input (N, C, L) or (C, L).
+        weight (out, C / groups, k).
+        bias (out,), or None.
+
+    Returns (N, out, L') or (out, L').
+
+    Example:
+        >>> tenon.nn.functional.conv1d(tenon.ones(1, 1, 4), tenon.ones(1, 1, 2))
+        tensor([[[2., 2., 2.]]])
+    """
     return _convolution(input, weight, bias, stride, padding, dilation, groups, 1)
 
 
 def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Any = 0, dilation: Sizes = 1, groups: int = 1) -> Tensor:
-    """The 2-D cross-correlation of input (N, C, H, W) with weight (out, C / groups, kh, kw), plus bias (out,).
-    padding is a number, a pair, "valid" or "same". Returns (N, out, H', W').
+    """2-D cross-correlation of input with weight, plus bias.
 
-        weight = tenon.ones(4, 3, 3, 3)
-        tenon.nn.functional.conv2d(tenon.ones(1, 3, 8, 8), weight, padding=1).shape    # (1, 4, 8, 8)
+    Args:
+        input (N, C, H, W), or (C, H, W) without a batch.
+        weight (out, C / groups, kh, kw).
+        bias (out,), or None.
+        stride: the distance between windows, a number or a pair (rows, columns).
+        padding: zeros added at both ends of each axis, a number or a pair; "valid" adds none, and "same" as many as
+            give the result the size of the input (stride 1 only).
+        dilation: the distance between the elements of a window, a number or a pair.
+        groups: splits the channels into this many groups, each convolved with its own part of weight. It must divide C
+            and out; groups=C is a depthwise convolution.
+
+    Returns (N, out, H', W') or (out, H', W'), where
+    H' = floor((H + 2 * padding - dilation * (kh - 1) - 1) / stride) + 1, and W' likewise.
+
+    Example:
+        >>> tenon.nn.functional.conv2d(tenon.ones(1, 1, 3, 3), tenon.ones(1, 1, 2, 2))
+        tensor([[[[4., 4.],
+                  [4., 4.]]]])
+
+    Errors: ValueError for another padding string, or for "same" with a stride other than 1.
     """
     return _convolution(input, weight, bias, stride, padding, dilation, groups, 2)
 
 
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Any = 0, dilation: Sizes = 1, groups: int = 1) -> Tensor:
-    """The cross-correlation of (N, C, D, H, W) with (out, C / groups, kd, kh, kw)."""
+    """3-D cross-correlation of input with weight, plus bias. The arguments have the meaning that conv2d describes.
+
+    Args:
+        input (N, C, D, H, W) or (C, D, H, W).
+        weight (out, C / groups, kd, kh, kw).
+        bias (out,), or None.
+
+    Returns (N, out, D', H', W') or (out, D', H', W').
+
+    Example:
+        >>> tenon.nn.functional.conv3d(tenon.ones(1, 1, 2, 2, 2), tenon.ones(1, 1, 2, 2, 2))
+        tensor([[[[[8.]]]]])
+    """
     return _convolution(input, weight, bias, stride, padding, dilation, groups, 3)
 
 
@@ -261,29 +333,78 @@ def _transposed(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Size
 
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Sizes = 0, output_padding: Sizes = 0,
                      groups: int = 1, dilation: Sizes = 1) -> Tensor:
-    """The transpose (gradient) of conv1d: input (N, C, L) with weight (C, out / groups, k)."""
+    """1-D transposed convolution: the gradient of conv1d with respect to its input. conv_transpose2d describes the
+    arguments.
+
+    Args:
+        input (N, C, L) or (C, L).
+        weight (C, out / groups, k).
+        bias (out,), or None.
+
+    Returns (N, out, L') or (out, L').
+
+    Example:
+        >>> tenon.nn.functional.conv_transpose1d(tenon.tensor([[[1.0, 2.0]]]), tenon.ones(1, 1, 2), stride=2)
+        tensor([[[1., 1., 2., 2.]]])
+    """
     return _transposed(input, weight, bias, stride, padding, output_padding, groups, dilation, 1)
 
 
 def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Sizes = 0, output_padding: Sizes = 0,
                      groups: int = 1, dilation: Sizes = 1) -> Tensor:
-    """The transpose (gradient) of conv2d: input (N, C, H, W) with weight (C, out / groups, kh, kw)."""
+    """2-D transposed convolution: the gradient of conv2d with respect to its input.
+
+    Args:
+        input (N, C, H, W) or (C, H, W).
+        weight (C, out / groups, kh, kw).
+        bias (out,), or None.
+        stride, padding, dilation, groups: those of the conv2d whose gradient this is.
+        output_padding: rows and columns added at one end of the result, to choose between the input sizes for which
+            conv2d gives the same output size. A number or a pair.
+
+    Returns (N, out, H', W') or (out, H', W'), where
+    H' = (H - 1) * stride - 2 * padding + dilation * (kh - 1) + output_padding + 1, and W' likewise.
+
+    Example:
+        >>> tenon.nn.functional.conv_transpose2d(tenon.ones(1, 1, 1, 2), tenon.ones(1, 1, 1, 2), stride=2)
+        tensor([[[[1., 1., 1., 1.]]]])
+    """
     return _transposed(input, weight, bias, stride, padding, output_padding, groups, dilation, 2)
 
 
 def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Sizes = 0, output_padding: Sizes = 0,
                      groups: int = 1, dilation: Sizes = 1) -> Tensor:
-    """The transpose (gradient) of conv3d: input (N, C, D, H, W) with weight (C, out / groups, kd, kh, kw)."""
+    """3-D transposed convolution: the gradient of conv3d with respect to its input. conv_transpose2d describes the
+    arguments.
+
+    Args:
+        input (N, C, D, H, W) or (C, D, H, W).
+        weight (C, out / groups, kd, kh, kw).
+        bias (out,), or None.
+
+    Returns (N, out, D', H', W') or (out, D', H', W').
+    """
     return _transposed(input, weight, bias, stride, padding, output_padding, groups, dilation, 3)
 
 
 def unfold(input: Tensor, kernel_size: Sizes, dilation: Sizes = 1, padding: Sizes = 0, stride: Sizes = 1) -> Tensor:
-    """The windows of (N, C, H, W) as columns: (N, C kh kw, windows)."""
+    """Copies each window of input (N, C, H, W) into a column. Returns (N, C * kh * kw, windows).
+
+    kernel_size, dilation, padding and stride have the meaning that conv2d describes.
+
+    Example:
+        >>> tenon.nn.functional.unfold(tenon.ones(1, 3, 4, 4), 2).shape
+        (1, 12, 9)
+    """
     return tenon.unfold(input, _tuple(kernel_size, 2), _tuple(dilation, 2), _tuple(padding, 2), _tuple(stride, 2))
 
 
 def fold(input: Tensor, output_size: Sizes, kernel_size: Sizes, dilation: Sizes = 1, padding: Sizes = 0, stride: Sizes = 1) -> Tensor:
-    """The sum of windows, where unfold took them."""
+    """Adds up columns (N, C * kh * kw, windows) at the positions that unfold reads them from. Returns (N, C, H, W).
+
+    Args:
+        output_size: (H, W) of the result. The other arguments are those of unfold.
+    """
     return tenon.fold(input, _tuple(output_size, 2), _tuple(kernel_size, 2), _tuple(dilation, 2), _tuple(padding, 2), _tuple(stride, 2))
 
 
@@ -308,19 +429,40 @@ def _max_pool(input: Tensor, kernel_size: Sizes, stride: Sizes | None, padding: 
 
 def max_pool1d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, dilation: Sizes = 1, ceil_mode: bool = False,
                return_indices: bool = False) -> Any:
-    """The greatest element of each window of (N, C, L)."""
+    """Returns the maximum of each window of input (N, C, L) or (C, L). max_pool2d describes the arguments.
+
+    Example:
+        >>> tenon.nn.functional.max_pool1d(tenon.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
+        tensor([[3., 2.]])
+    """
     return _max_pool(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices, 1)
 
 
 def max_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, dilation: Sizes = 1, ceil_mode: bool = False,
                return_indices: bool = False) -> Any:
-    """The greatest element of each window of (N, C, H, W)."""
+    """Returns the maximum of each window of input (N, C, H, W) or (C, H, W).
+
+    Args:
+        kernel_size: the size of a window, a number or a pair (rows, columns).
+        stride: the distance between windows; None takes kernel_size.
+        padding: elements added at both ends of each axis, which are never the maximum. At most half of the window.
+        dilation: the distance between the elements of a window.
+        ceil_mode: rounds the number of windows up instead of down.
+        return_indices: also returns the i64 position of each maximum in its plane of H * W elements, for max_unpool2d.
+
+    Returns (N, C, H', W'), where H' = floor((H + 2 * padding - dilation * (kh - 1) - 1) / stride) + 1, and W'
+    likewise; with return_indices a pair of such tensors.
+
+    Example:
+        >>> tenon.nn.functional.max_pool2d(tenon.tensor([[[1.0, 2.0], [3.0, 4.0]]]), 2)
+        tensor([[[4.]]])
+    """
     return _max_pool(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices, 2)
 
 
 def max_pool3d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, dilation: Sizes = 1, ceil_mode: bool = False,
                return_indices: bool = False) -> Any:
-    """The greatest element of each window of (N, C, D, H, W)."""
+    """Returns the maximum of each window of input (N, C, D, H, W) or (C, D, H, W). max_pool2d lists the arguments."""
     return _max_pool(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices, 3)
 
 
@@ -343,26 +485,39 @@ def _avg_pool(input: Tensor, kernel_size: Sizes, stride: Sizes | None, padding: 
 
 
 def avg_pool1d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:
-    """The mean of each window of (N, C, L)."""
+    """Returns the mean of each window of input (N, C, L) or (C, L). avg_pool2d describes the arguments."""
     return _avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, 1)
 
 
 @with_out
 def avg_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, ceil_mode: bool = False, count_include_pad: bool = True,
                divisor_override: int | None = None) -> Tensor:
-    """The mean of each window of (N, C, H, W); or its sum divided by divisor_override."""
+    """Returns the mean of each window of input (N, C, H, W) or (C, H, W).
+
+    Args:
+        kernel_size: the size of a window, a number or a pair (rows, columns).
+        stride: the distance between windows; None takes kernel_size.
+        padding: zeros added at both ends of each axis.
+        ceil_mode: rounds the number of windows up instead of down.
+        count_include_pad: counts padding as elements of the window.
+        divisor_override: divides each sum by this number instead of the number of elements.
+
+    Example:
+        >>> tenon.nn.functional.avg_pool2d(tenon.tensor([[[1.0, 2.0], [3.0, 4.0]]]), 2)
+        tensor([[[2.5000]]])
+    """
     return _avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, 2, divisor_override)
 
 
 @with_out
 def avg_pool3d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, ceil_mode: bool = False, count_include_pad: bool = True,
                divisor_override: int | None = None) -> Tensor:
-    """The mean of each window of (N, C, D, H, W); or its sum divided by divisor_override."""
+    """Returns the mean of each window of input (N, C, D, H, W) or (C, D, H, W). avg_pool2d describes the arguments."""
     return _avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, 3, divisor_override)
 
 
 def _sizes_of_windows(op: str, input: Tensor, output_size: Any, rank: int) -> list[Any]:
-    """output_size with a number or None for each axis; refuses what adaptive pools cannot take."""
+    """Returns output_size as a list with a number or None per axis. Checks the arguments of adaptive pools."""
     if input.ndim not in (rank + 1, rank + 2):
         raise tenon.InvalidArgument(f"{op}: input must have rank {rank + 1} or {rank + 2}, but its shape is {tuple(input.shape)}.")
     if any(input.size(axis) == 0 for axis in range(-rank, 0)):
@@ -381,12 +536,12 @@ def _adaptive(input: Tensor, output_size: Any, rank: int, greatest: bool) -> Ten
     return _windows(input, output_size, rank, tenon.amax)
 
 
-_MOST_PARTS = 256  # windows that are reduced one by one
+_MOST_PARTS = 256  # up to this many windows of an axis are reduced one by one
 
 
 def _many_windows(input: Tensor, axis: int, count: int, reduce: Callable[..., Tensor]) -> Tensor:
-    """As _windows for one axis, in a few ops however many windows there are: their elements are gathered as rows of one
-    length, of which the shorter windows use a part."""
+    """Like _windows for one axis, with a number of ops that does not depend on the number of windows. Gathers the
+    elements of the windows as rows of equal length; shorter windows ignore the end of their row."""
     length = input.size(axis)
     window = tenon.arange(count, dtype=tenon.int64, device=input.device).unsqueeze(1)
     begin, end = window * length // count, ((window + 1) * length + (count - 1)) // count
@@ -395,7 +550,7 @@ def _many_windows(input: Tensor, axis: int, count: int, reduce: Callable[..., Te
     rows = tenon.index_select(input, axis, tenon.minimum(places, end - 1).flatten())
     shape = list(input.shape)
     rows = rows.reshape(shape[:axis] + [count, widest] + shape[axis + 1:])
-    if reduce is tenon.amax:  # the last element of a window may come several times
+    if reduce is tenon.amax:  # rows of shorter windows repeat their last element
         return tenon.amax(rows, axis + 1)
     along = [count, widest] + [1] * (input.ndim - 1 - axis)
     sums = tenon.masked_fill(rows, (places >= end).reshape(along), 0).sum(axis + 1)
@@ -419,17 +574,29 @@ def _windows(input: Tensor, output_size: Any, rank: int, reduce: Callable[..., T
 
 
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
-    """Pools (N, C, L) into output_size windows of about equal length and takes the mean of each."""
+    """Divides the last axis of input (N, C, L) or (C, L) into output_size windows of about equal length. Returns
+    their means."""
     return _adaptive(input, _sizes_of_windows("adaptive_avg_pool1d", input, output_size, 1), 1, False)
 
 
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
-    """Pools the last two axes into output_size windows and takes the mean of each; None keeps an axis."""
+    """Divides the last two axes into output_size windows of about equal size and returns the mean of each.
+
+    Args:
+        input (N, C, H, W) or (C, H, W).
+        output_size: (rows, columns) of the result, or one number for both. None keeps the size of an axis.
+
+    Returns (N, C, rows, columns). Window i of an axis reaches from floor(i * H / rows) to ceil((i + 1) * H / rows).
+
+    Example:
+        >>> tenon.nn.functional.adaptive_avg_pool2d(tenon.ones(1, 3, 7, 5), 2).shape
+        (1, 3, 2, 2)
+    """
     return _adaptive(input, _sizes_of_windows("adaptive_avg_pool2d", input, output_size, 2), 2, False)
 
 
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
-    """Pools the last three axes into output_size windows and takes the mean of each; None keeps an axis."""
+    """Like adaptive_avg_pool2d, for the last three axes of (N, C, D, H, W) or (C, D, H, W)."""
     return _adaptive(input, _sizes_of_windows("adaptive_avg_pool3d", input, output_size, 3), 3, False)
 
 
@@ -439,7 +606,7 @@ def _adaptive_max(op: str, input: Tensor, output_size: Any, return_indices: bool
         return _adaptive(input, sizes, rank, True)
     plane = tuple(input.shape[-rank:])
     places = tenon.expand(tenon.reshape(tenon.arange(math.prod(plane), device=input.device), plane), tuple(input.shape))
-    for axis in range(input.ndim - 1, input.ndim - rank - 1, -1):  # from the last on, so that of equals the first is found
+    for axis in range(input.ndim - 1, input.ndim - rank - 1, -1):  # from the last axis on, so that the first of equal elements is found
         length = input.shape[axis]
         count = length if sizes[axis - input.ndim] is None else int(sizes[axis - input.ndim])
         parts = []
@@ -454,17 +621,19 @@ def _adaptive_max(op: str, input: Tensor, output_size: Any, return_indices: bool
 
 
 def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """Pools (N, C, L) into output_size windows of about equal length and takes the maximum of each."""
+    """Divides the last axis of input (N, C, L) or (C, L) into output_size windows of about equal length and returns
+    the maximum of each; with return_indices also its i64 position."""
     return _adaptive_max("adaptive_max_pool1d", input, output_size, return_indices, 1)
 
 
 def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """Pools the last two axes into output_size windows and takes the maximum of each; None keeps an axis."""
+    """Like adaptive_avg_pool2d, with the maximum of each window. With return_indices also returns the i64 position
+    of each maximum in its plane of H * W elements."""
     return _adaptive_max("adaptive_max_pool2d", input, output_size, return_indices, 2)
 
 
 def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """Pools the last three axes into output_size windows and takes the maximum of each; None keeps an axis."""
+    """Like adaptive_max_pool2d, for the last three axes of (N, C, D, H, W) or (C, D, H, W)."""
     return _adaptive_max("adaptive_max_pool3d", input, output_size, return_indices, 3)
 
 
@@ -476,17 +645,17 @@ def _lp_pool(input: Tensor, norm_type: float, kernel_size: Sizes, stride: Sizes 
 
 
 def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None, ceil_mode: bool = False) -> Tensor:
-    """The p-norm of each window of (N, C, L)."""
+    """Returns (sum of |x| ** norm_type) ** (1 / norm_type) of each window of input (N, C, L) or (C, L)."""
     return _lp_pool(input, norm_type, kernel_size, stride, ceil_mode, 1)
 
 
 def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None, ceil_mode: bool = False) -> Tensor:
-    """The p-norm of each window of (N, C, H, W)."""
+    """Returns (sum of |x| ** norm_type) ** (1 / norm_type) of each window of input (N, C, H, W) or (C, H, W)."""
     return _lp_pool(input, norm_type, kernel_size, stride, ceil_mode, 2)
 
 
 def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None, ceil_mode: bool = False) -> Tensor:
-    """The p-norm of each window of (N, C, D, H, W)."""
+    """Returns (sum of |x| ** norm_type) ** (1 / norm_type) of each window of input (N, C, D, H, W) or (C, D, H, W)."""
     return _lp_pool(input, norm_type, kernel_size, stride, ceil_mode, 3)
 
 
@@ -508,29 +677,51 @@ def _max_unpool(input: Tensor, indices: Tensor, kernel_size: Sizes, stride: Size
         raise tenon.InvalidArgument(f"max_unpool{rank}d: an index is outside of the {places} places of {tuple(wanted)}.")
     empty = tenon.zeros(outer + (places,), dtype=input.dtype, device=input.device)
     flat, elements = (tenon.reshape(each, outer + (math.prod(each.shape[-rank:]),)) for each in (indices, input))
-    # Of several elements for one place the last stays, but PyTorch's gradient goes to all of them.
+    # If several elements have one index, the last is kept, but all receive the gradient, as in PyTorch.
     result = tenon.scatter(empty, -1, flat, elements.detach()) + tenon.scatter_add(empty, -1, flat, elements - elements.detach())
     return tenon.reshape(result, outer + tuple(wanted))
 
 
 def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, output_size: Any = None) -> Tensor:
-    """Elements at the places from which max_pool1d took them, 0 elsewhere."""
+    """Like max_unpool2d, for (N, C, L) or (C, L) and the indices of max_pool1d."""
     return _max_unpool(input, indices, kernel_size, stride, padding, output_size, 1)
 
 
 def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, output_size: Any = None) -> Tensor:
-    """Elements at the places from which max_pool2d took them, 0 elsewhere."""
+    """Partial inverse of max_pool2d: writes each element at its index in a plane of zeros.
+
+    Args:
+        input, indices: the two results of max_pool2d with return_indices.
+        kernel_size, stride, padding: the arguments that max_pool2d was called with.
+        output_size: (H, W) of the result, where several sizes lead to the size of input. None takes the usual one.
+
+    Errors: an index is outside of the result; ValueError if output_size is not within a stride of the usual size.
+    """
     return _max_unpool(input, indices, kernel_size, stride, padding, output_size, 2)
 
 
 def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, output_size: Any = None) -> Tensor:
-    """Elements at the places from which max_pool3d took them, 0 elsewhere."""
+    """Like max_unpool2d, for (N, C, D, H, W) or (C, D, H, W) and the indices of max_pool3d."""
     return _max_unpool(input, indices, kernel_size, stride, padding, output_size, 3)
 
 
 def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
                 recompute_scale_factor: bool | None = None, antialias: bool = False) -> Tensor:
-    """Resizes input. mode: nearest, linear, bilinear, bicubic, trilinear or area."""
+    """Resizes the axes after the first two of input (N, C, ...).
+
+    Args:
+        size: the new lengths of these axes, or one number for all.
+        scale_factor: the factor by which lengths grow, one for all axes or one each. Give size or scale_factor.
+        mode: "nearest", "linear" (1 axis), "bilinear" and "bicubic" (2 axes), "trilinear" (3 axes), or "area", the mean
+            of the covered elements.
+        align_corners: maps the centres of the corner elements onto each other, instead of the outer edges.
+        recompute_scale_factor: computes the factor again from the rounded lengths.
+        antialias: smooths where the result is smaller than input.
+
+    Example:
+        >>> tenon.nn.functional.interpolate(tenon.tensor([[[1.0, 2.0]]]), scale_factor=2)
+        tensor([[[1., 1., 2., 2.]]])
+    """
     if scale_factor is not None and not isinstance(scale_factor, (int, float)):
         factors, scale_factor = list(scale_factor), None
         size = [int(math.floor(length * factor)) for length, factor in zip(input.shape[2:], factors)]
@@ -546,12 +737,12 @@ upsample = interpolate
 
 
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """interpolate with mode nearest."""
+    """interpolate with mode "nearest"."""
     return interpolate(input, size, scale_factor, "nearest")
 
 
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """interpolate with mode bilinear and aligned corners."""
+    """interpolate with mode "bilinear" and align_corners."""
     return interpolate(input, size, scale_factor, "bilinear", True)
 
 
@@ -559,9 +750,19 @@ def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None)
 
 def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None, bias: Tensor | None = None,
                training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
-    """Normalises each channel to mean 0 and variance 1. In training it uses the statistics of the batch and updates the
-    running
-    ones; otherwise it uses the running ones."""
+    """Normalises each channel to mean 0 and variance 1, then multiplies by weight and adds bias (Ioffe and Szegedy
+    2015).
+
+    Args:
+        input (N, C, ...).
+        running_mean, running_var (C,): used if not training. In training updated in place, with a share of
+            `momentum` for the statistics of the batch; None skips that.
+        weight, bias (C,), or None.
+        training: normalises by the statistics of the batch.
+        eps: added to the variance.
+
+    Errors: ValueError without running statistics if not training, or with one value per channel in training.
+    """
     if not training:
         if running_mean is None or running_var is None:
             raise ValueError("Expected running_mean and running_var to be defined when training=False")
@@ -569,7 +770,7 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
     if input.ndim < 2:
         raise tenon.InvalidArgument(f"batch_norm: input has the shape {tuple(input.shape)}; a batch axis and one of channels are needed.")
     count = input.numel() // max(input.shape[1], 1)
-    if count == 0:  # an empty batch has no statistics, so that the running ones stay
+    if count == 0:  # an empty batch has no statistics: the running ones stay unchanged
         channels = input.shape[1]
         none = tenon.zeros(channels, dtype=input.dtype, device=input.device)
         return tenon.batch_norm(input, none, none + 1, weight, bias, eps=eps)
@@ -586,7 +787,9 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
 
 def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
                   bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
-    """batch_norm of each element of the batch separately."""
+    """Like batch_norm, with statistics of each channel of each element of the batch (Ulyanov et al. 2016).
+
+    use_input_stats=False normalises by running_mean and running_var instead."""
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     if running_mean is not None and running_var is not None:
@@ -598,7 +801,11 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
 
 
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
-    """input divided by a power of the mean of squares over `size` neighbouring channels."""
+    """Returns input / (k + alpha * mean of the squares of `size` neighbouring channels) ** beta (Krizhevsky et al.
+    2012).
+
+    input is (N, C, ...). Channels outside of input count as 0.
+    """
     def normalised(x: Tensor) -> Tensor:
         squares = tenon.pad(tenon.square(x), [0, 0] * (x.ndim - 2) + [size // 2, (size - 1) // 2])
         windows = [tenon.narrow(squares, 1, i, x.shape[1]) for i in range(size)]
@@ -612,14 +819,32 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
 # ---- embeddings ----
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    """1 at the class of each element on a new last axis; -1: as many classes as there are."""
+    """Returns 1 at the class of each element and 0 elsewhere, on a new last axis of num_classes elements.
+
+    num_classes=-1 takes the greatest class plus one, which reads the tensor.
+
+    Example:
+        >>> tenon.nn.functional.one_hot(tenon.tensor([0, 2])).shape
+        (2, 3)
+    """
     return tenon.one_hot(tensor, int(tenon.max(tensor).item()) + 1 if num_classes == -1 else num_classes)
 
 
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
               scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:
-    """The rows of weight at the indices. The row padding_idx gets no gradient; max_norm shortens rows in place first.
-    scale_grad_by_freq divides the gradient of a row by how often it is taken. Gradients are dense, `sparse` or not."""
+    """Returns rows of weight: (...) indices and a weight (rows, width) give (..., width).
+
+    Args:
+        padding_idx: the row that receives no gradient.
+        max_norm: first shortens, in place, each used row whose norm, of order norm_type, is greater than this.
+        scale_grad_by_freq: divides the gradient of a row by the number of times it is used.
+        sparse: ignored; gradients are dense.
+
+    Example:
+        >>> tenon.nn.functional.embedding(tenon.tensor([1, 0]), tenon.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        tensor([[3., 4.],
+                [1., 2.]])
+    """
     if weight.ndim != 2:
         raise tenon.InvalidArgument(f"embedding: 'weight' must be 2-D, but its shape is {tuple(weight.shape)}.")
     if max_norm is not None:
@@ -634,7 +859,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
 
 
 def _shorten_rows(weight: Tensor, used: Tensor, max_norm: float, norm_type: float) -> None:
-    """Shortens the rows that are used to a norm of max_norm, in place."""
+    """Shortens the used rows whose norm is greater than max_norm to that norm, in place."""
     with tenon.no_grad():
         numbers = tenon.unique(tenon.flatten(used))
         rows = tenon.index_select(weight.detach(), 0, numbers)
@@ -643,7 +868,7 @@ def _shorten_rows(weight: Tensor, used: Tensor, max_norm: float, norm_type: floa
 
 
 def _scaled_by_frequency(weight: Tensor, used: Tensor) -> Tensor:
-    """weight, whose gradient is divided by how often each row is used."""
+    """Returns weight. The gradient of each row is divided by the number of times the row is used."""
     counts = tenon.bincount(tenon.flatten(used), minlength=weight.shape[0])
     scale = tenon.unsqueeze(1.0 / tenon.clamp(tenon.cast(counts, weight.dtype), 1), 1)
     return weight.detach() * (1 - scale) + weight * scale
@@ -652,7 +877,18 @@ def _scaled_by_frequency(weight: Tensor, used: Tensor) -> Tensor:
 def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None, norm_type: float = 2,
                   scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Tensor | None = None,
                   include_last_offset: bool = False, padding_idx: int | None = None) -> Tensor:
-    """Sums, means or greatest elements of rows, bag by bag; the other arguments are those of embedding."""
+    """Reduces the rows of each bag of indices to one row. Returns (bags, width).
+
+    Args:
+        input (bags, count), or (indices,) with offsets.
+        weight (rows, width).
+        offsets (bags,): the position in input at which each bag begins. With include_last_offset the end of the
+            last bag follows.
+        mode: "sum", "mean" or "max".
+        per_sample_weights: a factor for each index, for mode "sum".
+        max_norm, norm_type, scale_grad_by_freq, sparse: as in embedding.
+        padding_idx: the index that is left out of its bag.
+    """
     if max_norm is not None:
         _shorten_rows(weight, input, max_norm, norm_type)
     if scale_grad_by_freq:
@@ -668,92 +904,124 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
 # ---- losses ----
 
 def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
-    """The squared error (input - target)^2, reduced by its mean or sum, or not."""
+    """Squared error (input - target) ** 2. input and target have the same shape."""
     return tenon.mse_loss(input, target, reduction=reduction)
 
 
 def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
-    """The absolute error |input - target|, reduced by its mean or sum, or not."""
+    """Absolute error |input - target|. input and target have the same shape."""
     return tenon.l1_loss(input, target, reduction=reduction)
 
 
 def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta: float = 1.0) -> Tensor:
-    """The square near 0, the distance beyond beta."""
+    """With d = |input - target|: d ** 2 / (2 * beta) where d < beta, else d - beta / 2 (Girshick 2015)."""
     return tenon.smooth_l1_loss(input, target, reduction=reduction, beta=beta)
 
 
 def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0) -> Tensor:
-    """The square near 0, delta times the distance beyond delta."""
+    """With d = |input - target|: d ** 2 / 2 where d < delta, else delta * (d - delta / 2) (Huber 1964)."""
     return tenon.huber_loss(input, target, reduction=reduction, delta=delta)
 
 
 def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean") -> Tensor:
-    """-input at the class of each row."""
+    """Negative log-likelihood: minus the log-probability of the class of each element, times the weight of the class.
+
+    Args:
+        input (N, C), (C,) or (N, C, ...): log-probabilities, such as log_softmax gives.
+        target (N,), () or (N, ...): classes, integers from 0 to C - 1.
+        weight (C,): a factor per class. The mean divides by the sum of the factors used.
+        ignore_index: the class whose elements do not count.
+    """
     return tenon.nll_loss(input, target, weight, ignore_index=ignore_index, reduction=reduction)
 
 
 def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0) -> Tensor:
-    """nll_loss of log_softmax; target holds classes or probabilities."""
+    """Cross entropy of softmax(input, 1) and target: nll_loss of log_softmax.
+
+    Args:
+        input (N, C), (C,) or (N, C, ...): unnormalised scores.
+        target: classes as for nll_loss, or probabilities of the shape of input.
+        weight, ignore_index: as in nll_loss.
+        label_smoothing: the share of the target, from 0 to 1, that is spread evenly over all classes.
+
+    Example:
+        >>> tenon.nn.functional.cross_entropy(tenon.tensor([[0.0, 0.0]]), tenon.tensor([1]))
+        tensor(0.6931)
+    """
     return tenon.cross_entropy(input, target, weight, ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing)
 
 
 def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean") -> Tensor:
-    """The binary cross entropy of input, the probabilities of one class."""
+    """-weight * (target * log(input) + (1 - target) * log(1 - input)). input holds probabilities from 0 to 1."""
     return tenon.binary_cross_entropy(input, target, weight, reduction=reduction)
 
 
 def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean", pos_weight: Tensor | None = None) -> Tensor:
-    """binary_cross_entropy of sigmoid(input)."""
+    """binary_cross_entropy of sigmoid(input), without overflow. pos_weight multiplies the loss where target is 1."""
     return tenon.binary_cross_entropy_with_logits(input, target, weight, reduction=reduction, pos_weight=pos_weight)
 
 
 def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False) -> Tensor:
-    """target (log target - input)."""
+    """Kullback-Leibler divergence target * (log(target) - input), where input holds log-probabilities.
+
+    log_target=True: target holds log-probabilities too. reduction may be "batchmean": the sum divided by the
+    batch size.
+    """
     if reduction == "batchmean" and input.ndim == 0:
         reduction = "sum"
     return tenon.kl_div(input, target, reduction=reduction, log_target=log_target)
 
 
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean") -> Tensor:
-    """The negative log-likelihood of counts that follow a Poisson distribution."""
+    """Negative log-likelihood of counts `target` under Poisson distributions of rate exp(input), or input if not
+    log_input: exp(input) - target * input, or input - target * log(input + eps). full adds Stirling's
+    approximation of log(target!)."""
     return tenon.poisson_nll_loss(input, target, log_input, full, eps=eps, reduction=reduction)
 
 
 def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> Tensor:
-    """The negative log-likelihood of normally distributed values with predicted variance."""
+    """Negative log-likelihood of target under normal distributions of mean input and variance var:
+    (log(max(var, eps)) + (input - target) ** 2 / max(var, eps)) / 2. full adds log(2 * pi) / 2."""
     return tenon.gaussian_nll_loss(input, target, var, full, eps, reduction)
 
 
 def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
-    """log(1 + exp(-target input))."""
+    """log(1 + exp(-target * input)), where target holds 1 and -1."""
     return tenon.soft_margin_loss(input, target, reduction=reduction)
 
 
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: str = "mean") -> Tensor:
-    """input where target is 1; what lacks to margin where it is -1."""
+    """input where target is 1, and max(0, margin - input) where target is -1."""
     return tenon.hinge_embedding_loss(input, target, margin, reduction=reduction)
 
 
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean") -> Tensor:
-    """max(0, margin - target (input1 - input2)): target 1 wants input1 above input2, target -1 below."""
+    """max(0, -target * (input1 - input2) + margin): target 1 wants input1 to be greater, and -1 wants it to be less."""
     return tenon.margin_ranking_loss(input1, input2, target, margin, reduction=reduction)
 
 
 def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean") -> Tensor:
-    """1 - cosine where target is 1; what the cosine is over margin where it is -1."""
+    """1 - cos(input1, input2) where target is 1, and max(0, cos(input1, input2) - margin) where target is -1.
+
+    input1 and input2 are (N, width) or (width,); target is (N,) or ()."""
     return tenon.cosine_embedding_loss(input1, input2, target, margin, reduction=reduction)
 
 
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False,
                         reduction: str = "mean") -> Tensor:
-    """max(0, d(anchor, positive) - d(anchor, negative) + margin), where d is the p-norm of the difference."""
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin), where d is the p-norm of the difference (Balntas
+    et al. 2016).
+
+    The three tensors are (N, width) or (width,). swap takes d(positive, negative) in place of d(anchor, negative)
+    where it is smaller. Errors: ValueError if margin is not positive.
+    """
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
     return tenon.triplet_margin_loss(anchor, positive, negative, margin, float(p), eps, swap, reduction=reduction)
 
 
 def _of_rows(loss: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """The loss of rows, which also takes one row, or one number, and then gives one loss."""
+    """Extends a loss of rows (N, C) to a single row (C,) or number; the result then has no batch axis."""
     @functools.wraps(loss)
     def compute(input: Tensor, target: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if input.ndim > 1:
@@ -772,7 +1040,7 @@ def _reduced(losses: Tensor, reduction: str) -> Tensor:
 
 
 def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean") -> Tensor:
-    """binary_cross_entropy_with_logits over classes, of each row."""
+    """binary_cross_entropy_with_logits of each class, averaged over the classes. input and target are (N, C)."""
     def loss(x: Tensor, y: Tensor, scale: Tensor | None) -> Tensor:
         losses = -(y * tenon.logsigmoid(x) + (1 - y) * tenon.logsigmoid(-x))
         return _reduced(tenon.mean(losses if scale is None else losses * scale, -1), reduction)
@@ -781,7 +1049,9 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | 
 
 @_of_rows
 def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, reduction: str = "mean") -> Tensor:
-    """By how much other classes come nearer to the class of each row than margin."""
+    """For each row, the sum over other classes i of max(0, margin - input[target] + input[i]) ** p, divided by C.
+
+    input is (N, C) or (C,), target (N,) or (). weight (C,) multiplies each row by the factor of its class."""
     if input.ndim == 1:
         result = multi_margin_loss(input[None], tenon.reshape(target, (1,)), p, margin, weight, reduction)
         return tenon.reshape(result, tuple(target.shape)) if reduction == "none" else result
@@ -798,7 +1068,9 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
 
 
 def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
-    """By how much other classes come nearer than 1 to those that each row of target names before its first -1."""
+    """For each row, the sum of max(0, 1 - input[j] + input[i]) over target classes j and other classes i, divided by C.
+
+    input and target are (N, C) or (C,). The target classes of a row are its numbers before the first negative one."""
     if input.ndim not in (0, 1, 2) or tuple(input.shape) != tuple(target.shape) or (input.ndim == 2 and input.shape[1] == 0):
         raise tenon.InvalidArgument(f"multilabel_margin_loss: input and target must be (N, C) or (C); the shapes are {tuple(input.shape)} and {tuple(target.shape)}.")
     rows, named = tenon.reshape(input, (-1, input.shape[-1] if input.ndim else 1)), tenon.reshape(target, (-1, target.shape[-1] if target.ndim else 1))
@@ -814,7 +1086,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean
 
 def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Callable[..., Tensor] | None = None,
                                       margin: float = 1.0, swap: bool = False, reduction: str = "mean") -> Tensor:
-    """Like triplet_margin_loss, with a distance function given by the caller."""
+    """Like triplet_margin_loss, with a distance function of the caller. The default is pairwise_distance."""
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
     if margin <= 0:
@@ -838,7 +1110,11 @@ def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embe
                                  q_proj_weight: Tensor | None = None, k_proj_weight: Tensor | None = None, v_proj_weight: Tensor | None = None,
                                  static_k: Tensor | None = None, static_v: Tensor | None = None, average_attn_weights: bool = True,
                                  is_causal: bool = False) -> tuple[Tensor, Tensor | None]:
-    """Attention of num_heads heads over (length, batch, channels), as nn.MultiheadAttention computes it."""
+    """The attention of nn.MultiheadAttention with all parameters as arguments (Vaswani et al. 2017).
+
+    query is (length, batch, channels) or (length, channels); key and value likewise. Returns the result and, with
+    need_weights, the weights (batch, length, keys), or (batch, heads, length, keys) if not average_attn_weights.
+    """
     if query.shape[-1] != embed_dim_to_check:
         raise tenon.InvalidArgument(f"was expecting embedding dimension of {embed_dim_to_check}, but got {query.shape[-1]}")
     if static_k is not None or static_v is not None:
@@ -863,14 +1139,14 @@ def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embe
 
 
 def additive_mask(mask: Tensor, dtype: Any) -> Tensor:
-    """A mask of bools, true where nothing is seen, as numbers that are added to scores."""
+    """Returns a mask as numbers to add to scores: -inf where a bool mask is true, else 0. Only casts other masks."""
     if mask.dtype != tenon.bool:
         return tenon.cast(mask, dtype)
     return tenon.where(mask, float("-inf"), tenon.zeros(mask.shape, dtype=dtype, device=mask.device))
 
 
 def joint_mask(attn_mask: Tensor | None, key_padding_mask: Tensor | None, query: Tensor, num_heads: int) -> Tensor | None:
-    """Both masks as one that is added to scores (batch, heads, length, keys)."""
+    """Adds both masks into one that broadcasts to scores (batch, heads, length, keys). None if there is no mask."""
     total = None
     if attn_mask is not None:
         total = additive_mask(attn_mask, query.dtype)
@@ -886,7 +1162,8 @@ def multi_head_attention(query: Tensor, key: Tensor, value: Tensor, num_heads: i
                          out_weight: Tensor, out_bias: Tensor | None, bias_k: Tensor | None = None, bias_v: Tensor | None = None, add_zero_attn: bool = False,
                          dropout_p: float = 0.0, training: bool = True, mask: Tensor | None = None, need_weights: bool = True,
                          average_attn_weights: bool = True) -> tuple[Tensor, Tensor | None]:
-    """Attention of num_heads heads over (batch, length, channels). `mask` is added to the scores (batch, heads, L, S)."""
+    """Attention of num_heads heads over (batch, length, channels). `mask` is added to the scores (batch, heads,
+    length, keys)."""
     q, k, v = (tenon.linear(x, weight, bias) for x, weight, bias in zip((query, key, value), in_weights, in_biases))
     if bias_k is not None and bias_v is not None:
         k = tenon.concat([k, tenon.expand_as(bias_k, tenon.narrow(k, 1, 0, 1))], 1)
@@ -895,7 +1172,7 @@ def multi_head_attention(query: Tensor, key: Tensor, value: Tensor, num_heads: i
         k, v = (tenon.concat([x, tenon.zeros_like(tenon.narrow(x, 1, 0, 1))], 1) for x in (k, v))
     if mask is not None and k.shape[1] > mask.shape[-1]:
         mask = tenon.pad(mask, [0, k.shape[1] - mask.shape[-1]])
-    # Sizes of q are not read as numbers, so that a recorded net serves all of them.
+    # The sizes of q are not read as numbers, so a recorded program serves all lengths and batch sizes.
     width = out_weight.shape[1] // num_heads
     q, k, v = (tenon.transpose(tenon.unflatten(x, -1, (num_heads, width)), 1, 2) for x in (q, k, v))
     if not need_weights and not (training and dropout_p > 0):

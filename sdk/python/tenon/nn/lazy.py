@@ -1,4 +1,4 @@
-"""Convolutions that learn how many channels there are from their first input."""
+"""Convolutions that take the number of input channels from their first input."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from tenon.nn.module import Module
 
 
 class _Lazy(Module):
-    """A layer whose parameters are made when it is first called; it then becomes the layer without Lazy."""
+    """A layer that creates its parameters when it is first called. It then becomes an instance of the class without
+    "Lazy"."""
 
     _made: Any = None
 

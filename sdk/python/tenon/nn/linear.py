@@ -13,7 +13,7 @@ from tenon.nn.parameter import Parameter
 
 
 class Identity(Module):
-    """Returns its argument; ignores all settings."""
+    """Returns its argument. Ignores all settings."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
@@ -23,7 +23,12 @@ class Identity(Module):
 
 
 class Linear(Module):
-    """input @ weight.T + bias, of inputs (..., in_features)."""
+    """input @ weight.T + bias: (..., in_features) to (..., out_features).
+
+    Example:
+        >>> tenon.nn.Linear(64, 10)(tenon.ones(2, 64)).shape
+        (2, 10)
+    """
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
@@ -47,7 +52,8 @@ class Linear(Module):
 
 
 class Bilinear(Module):
-    """input1 weight input2 + bias, a number for each of out_features."""
+    """Result k is input1 @ weight[k] @ input2 + bias[k]: (..., in1_features) and (..., in2_features) to (...,
+    out_features)."""
 
     def __init__(self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
@@ -67,7 +73,7 @@ class Bilinear(Module):
 
 
 class Flatten(Module):
-    """Joins several axes into one."""
+    """Joins the axes start_dim to end_dim into one."""
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
@@ -81,7 +87,7 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """Splits one axis into several."""
+    """Splits the axis dim into axes of the lengths unflattened_size."""
 
     def __init__(self, dim: int, unflattened_size: Any) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Losses as modules: each keeps the settings of the function of its name in tenon.nn.functional."""
+"""Losses as modules. Each stores the arguments of the function with its name in tenon.nn.functional."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tenon.nn.module import Module
 
 
 class _Loss(Module):
-    """A loss whose settings are keywords; those that are tensors become buffers."""
+    """A loss whose settings are keywords. Settings that are tensors become buffers."""
 
     _function: Callable[..., Tensor]
     _settings: dict[str, Any] = {}
@@ -65,7 +65,7 @@ MultiMarginLoss = _loss("MultiMarginLoss", functional.multi_margin_loss, p=1, ma
 
 
 class CosineSimilarity(Module):
-    """The cosine of the angle between vectors along an axis."""
+    """Cosine of the angle between the vectors along the axis dim of two tensors."""
 
     def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ class CosineSimilarity(Module):
 
 
 class PairwiseDistance(Module):
-    """The p-norm of the difference of vectors along the last axis."""
+    """p-norm of the difference of two tensors along the last axis. eps is added to the difference."""
 
     def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Module: a function of tensors with parameters, buffers and modules of its own."""
+"""Module: a function of tensors that owns parameters, buffers and other modules."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def _indented(text: str) -> str:
 
 
 class Module:
-    """A function of tensors with state. A class below it assigns parameters and modules in __init__, after
-    super().__init__(), and writes forward; the module is then called as a function."""
+    """A function of tensors with state. Subclasses assign parameters and modules in __init__, after
+    super().__init__(), and define forward. Calling the module calls forward."""
 
     training: bool
 
@@ -72,8 +72,8 @@ class Module:
         return self._with_backward_hooks(args, result) if self._backward_hooks else result
 
     def _with_backward_hooks(self, args: tuple[Any, ...], result: Any) -> Any:
-        """Hooks of the gradients: they see those of the results; of the arguments they see None, which a hook on the
-        argument itself sees."""
+        """Attaches the backward hooks to the result. They receive the gradients of the results, and None for the
+        gradients of the arguments; a hook on the argument itself receives those."""
         hooks = list(self._backward_hooks.values())
         if isinstance(result, Tensor) and result.requires_grad:
             result.register_hook(lambda gradient: [hook(self, tuple(None for _ in args), (gradient,)) for hook in hooks] and None)
@@ -110,7 +110,7 @@ class Module:
             if held is not target:
                 held.pop(name, None)
         own.pop(name, None)
-        target[name] = value  # which is counted too
+        target[name] = value  # the assignment counts as a change of the module
 
     def __getattr__(self, name: str) -> Any:
         for kind in ("_parameters", "_buffers", "_modules"):
@@ -131,11 +131,11 @@ class Module:
         return sorted({*super().__dir__(), *self._parameters, *self._buffers, *self._modules})
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Makes `param` a parameter; None: a parameter that is absent."""
+        """Adds `param` as a parameter. None registers the name without a parameter."""
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Keeps a tensor that is not trained; in the state_dict too if it is persistent."""
+        """Adds a tensor that is not trained. It is part of the state_dict if persistent."""
         if "." in name or not name:
             raise KeyError(f"a buffer cannot be called '{name}'.")
         if hasattr(self, name) and name not in self._buffers:
@@ -144,7 +144,7 @@ class Module:
         (self._not_persistent.discard if persistent else self._not_persistent.add)(name)
 
     def add_module(self, name: str, module: Module | None) -> None:
-        """Makes `module` a part of this one."""
+        """Adds `module` as a child."""
         if "." in name or not name:
             raise KeyError(f"a module cannot be called '{name}'.")
         self._modules[name] = module
@@ -265,10 +265,10 @@ class Module:
         return self
 
     def _converted(self, convert: Callable[[Tensor, str], Tensor]) -> Any:
-        """`convert` gets each parameter and buffer, and its name."""
+        """Calls `convert` with each parameter and buffer and its name."""
         names = {id(tensor): name for name, tensor in (*self.named_parameters(), *self.named_buffers())}
         replaced: list[Parameter] = []
-        others: dict[int, Parameter] = {}  # by the parameter that each stands for, which modules may share
+        others: dict[int, Parameter] = {}  # by the id of the old parameter, which several modules may share
         for module in self.modules():
             for name, parameter in module._parameters.items():
                 if parameter is None:
@@ -283,24 +283,30 @@ class Module:
                 if parameter.grad is not None:
                     other.grad = convert(parameter.grad, names[id(parameter)])
                 others[id(parameter)] = module._parameters[name] = other
-                replaced.append(parameter)  # so that its id stays its own
+                replaced.append(parameter)  # keeps it alive, so that no new object gets its id
             for name, buffer in module._buffers.items():
                 if buffer is not None:
                     module._buffers[name] = convert(buffer, names[id(buffer)])
         return self
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
-        """Moves parameters and buffers to a device, and those of floats to a floating dtype. They become other tensors,
-        so an optimiser is made afterwards. Gives the module itself."""
+        """Moves parameters and buffers to a device, and converts those of a float dtype to another float dtype.
+        Returns the module.
+
+        The parameters become other tensors, so create the optimiser afterwards.
+        """
         def convert(tensor: Tensor, _: str) -> Tensor:
             moved: Tensor = tensor.to(*args, **kwargs)
             return moved if tensor.is_floating_point() or moved.dtype == tensor.dtype else tensor._to_device(moved.device)
         return self._converted(convert)
 
     def to_global(self, placement: Any, sbp: Any) -> Any:
-        """Spreads parameters and buffers, which are the same on every rank, over the ranks of a placement (tenon.global_);
-        `sbp` may be a function of the name and the tensor. They become other tensors, so an optimiser is made afterwards.
-        Gives the module itself."""
+        """Spreads parameters and buffers over the ranks of a placement (tenon.global_). They must be equal on all
+        ranks. Returns the module.
+
+        sbp: the layout, or a function of name and tensor that returns it. The parameters become other tensors, so
+        create the optimiser afterwards.
+        """
         from tenon.global_ import Sbp, sbp as ways
         whole = [ways.broadcast] * len(placement.grid)
 
@@ -314,29 +320,29 @@ class Module:
         return self._converted(lambda tensor, _: tenon.cast(tensor, dtype) if tensor.is_floating_point() else tensor)
 
     def float(self) -> Any:
-        """Parameters and buffers of floats become f32."""
+        """Converts float parameters and buffers to f32."""
         return self._floats_to(tenon.float32)
 
     def double(self) -> Any:
-        """Parameters and buffers of floats become f64."""
+        """Converts float parameters and buffers to f64."""
         return self._floats_to(tenon.float64)
 
     def half(self) -> Any:
-        """Parameters and buffers of floats become f16."""
+        """Converts float parameters and buffers to f16."""
         return self._floats_to(tenon.float16)
 
     def bfloat16(self) -> Any:
-        """Parameters and buffers of floats become bf16."""
+        """Converts float parameters and buffers to bf16."""
         return self._floats_to(tenon.bfloat16)
 
     def cpu(self) -> Any:
-        """Parameters and buffers come to the host's device."""
+        """Moves parameters and buffers to the host device."""
         return self.to("cpu")
 
     # ---- state ----
 
     def state_dict(self, *, prefix: str = "", keep_vars: bool = False) -> dict[str, Tensor]:
-        """Parameters and persistent buffers by their paths. They share their elements with the module's."""
+        """Returns parameters and persistent buffers by path. The tensors share elements with the module."""
         state: dict[str, Tensor] = {}
         for path, module in self.named_modules(prefix=prefix.rstrip("."), remove_duplicate=False):
             before = f"{path}." if path else ""
@@ -349,9 +355,11 @@ class Module:
         return state
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> LoadResult:
-        """Copies tensors or arrays, by their paths, into parameters and buffers. strict: names that are missing or not
-        known are an error. Tensors of another shape always are, and then nothing was written. Into a module that is spread
-        every rank copies the same tensors."""
+        """Copies tensors or arrays, by path, into parameters and buffers. A module that is spread over ranks needs
+        the same tensors on every rank.
+
+        strict: missing and unknown names are an error. Another shape always is. After an error nothing is changed.
+        """
         from tenon.global_ import sbp as ways
         own = self.state_dict()
         result = LoadResult([name for name in own if name not in state_dict], [name for name in state_dict if name not in own])
@@ -375,22 +383,22 @@ class Module:
     # ---- hooks ----
 
     def register_forward_hook(self, hook: Callable[..., Any]) -> HookHandle:
-        """Calls hook(module, args, result) after forward; what it gives, if not None, is the result."""
+        """Calls hook(module, args, result) after forward. A value other than None replaces the result."""
         return HookHandle(self._forward_hooks, hook)
 
     def register_forward_pre_hook(self, hook: Callable[..., Any]) -> HookHandle:
-        """Calls hook(module, args) before forward; what it gives, if not None, are the arguments."""
+        """Calls hook(module, args) before forward. A value other than None replaces the arguments."""
         return HookHandle(self._forward_pre_hooks, hook)
 
     def register_full_backward_hook(self, hook: Callable[..., Any]) -> HookHandle:
-        """Calls hook(module, of_arguments, of_results) when the gradient of the result, one tensor, is known. Those of
-        the arguments are None there."""
+        """Calls hook(module, argument_gradients, result_gradients) when the gradient of the result is known. The
+        result must be one tensor. The gradients of the arguments are None."""
         return HookHandle(self._backward_hooks, hook)
 
     # ---- text ----
 
     def extra_repr(self) -> str:
-        """What stands between the brackets of repr."""
+        """Returns the text between the brackets of repr."""
         return ""
 
     def __repr__(self) -> str:

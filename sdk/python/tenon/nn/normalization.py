@@ -1,4 +1,4 @@
-"""Norms: over the batch, over the channels of one element, over groups, over the last axes."""
+"""Normalisation over the batch, over each channel, over groups of channels, and over the last axes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _ChannelNorm(Module):
             raise ValueError(f"expected {ranks} input (got {input.ndim}D input)")
 
     def reset_parameters(self) -> None:
-        """Weights 1, biases 0, and nothing learned of the batches."""
+        """Sets weight to 1, bias to 0, and the running statistics to their start."""
         with tenon.no_grad():
             for tensor, value in ((self.weight, 1), (self.bias, 0), (self.running_mean, 0), (self.running_var, 1), (self.num_batches_tracked, 0)):
                 if tensor is not None:
@@ -53,7 +53,7 @@ class _BatchNorm(_ChannelNorm):
         if self.training and self.num_batches_tracked is not None:
             with tenon.no_grad():
                 self.num_batches_tracked.add_(1)
-            if self.momentum is None:  # the mean over all batches
+            if self.momentum is None:  # the running statistics are the mean over all batches
                 momentum = 1.0 / float(self.num_batches_tracked)
         batch = self.training or self.running_mean is None
         tracked = self.training is False or self.track_running_stats
@@ -62,19 +62,31 @@ class _BatchNorm(_ChannelNorm):
 
 
 class BatchNorm1d(_BatchNorm):
-    """Each channel of (N, C) or (N, C, L) with mean 0 and variance 1."""
+    """Normalises each channel of (N, C) or (N, C, L) over the batch. BatchNorm2d describes the arguments."""
 
     _ranks = (2, 3)
 
 
 class BatchNorm2d(_BatchNorm):
-    """Each channel of (N, C, H, W) with mean 0 and variance 1."""
+    """Normalises each channel of (N, C, H, W) to mean 0 and variance 1, then multiplies by weight and adds bias
+    (Ioffe and Szegedy 2015).
+
+    In training the module uses the statistics of the batch and updates its running statistics; after eval() it
+    uses these.
+
+    Args:
+        num_features: C.
+        eps: added to the variance.
+        momentum: the share of a new batch in the running statistics; None keeps the mean over all batches.
+        affine: has trained weight and bias (C,).
+        track_running_stats: keeps running statistics. Without them every call uses those of its batch.
+    """
 
     _ranks = (4,)
 
 
 class BatchNorm3d(_BatchNorm):
-    """Each channel of (N, C, D, H, W) with mean 0 and variance 1."""
+    """Normalises each channel of (N, C, D, H, W) over the batch. BatchNorm2d describes the arguments."""
 
     _ranks = (5,)
 
@@ -93,19 +105,19 @@ class _InstanceNorm(_ChannelNorm):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """Each channel of each element of (N, C, L) with mean 0 and variance 1."""
+    """Normalises each channel of each element of (N, C, L) to mean 0 and variance 1 (Ulyanov et al. 2016)."""
 
     _ranks = (2, 3)
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """Each channel of each element of (N, C, H, W) with mean 0 and variance 1."""
+    """Normalises each channel of each element of (N, C, H, W) to mean 0 and variance 1 (Ulyanov et al. 2016)."""
 
     _ranks = (3, 4)
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """Each channel of each element of (N, C, D, H, W) with mean 0 and variance 1."""
+    """Normalises each channel of each element of (N, C, D, H, W) to mean 0 and variance 1 (Ulyanov et al. 2016)."""
 
     _ranks = (4, 5)
 
@@ -116,7 +128,8 @@ class _LastAxes(Module):
 
 
 class LayerNorm(_LastAxes):
-    """The last axes together with mean 0 and variance 1."""
+    """Normalises the last axes, of shape normalized_shape, together to mean 0 and variance 1 (Ba et al. 2016). Then
+    multiplies by weight and adds bias, both of that shape, if elementwise_affine."""
 
     def __init__(self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
@@ -134,7 +147,8 @@ class LayerNorm(_LastAxes):
 
 
 class RMSNorm(_LastAxes):
-    """The last axes together with a mean square of 1."""
+    """Divides the last axes, of shape normalized_shape, by their root mean square (Zhang and Sennrich 2019). Then
+    multiplies by weight, of that shape, if elementwise_affine. eps=None takes the epsilon of the dtype."""
 
     def __init__(self, normalized_shape: Any, eps: float | None = None, elementwise_affine: bool = True, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
@@ -150,7 +164,8 @@ class RMSNorm(_LastAxes):
 
 
 class GroupNorm(Module):
-    """Groups of channels of each element with mean 0 and variance 1."""
+    """Splits the channels of (N, C, ...) into num_groups groups and normalises each to mean 0 and variance 1 (Wu and
+    He 2018)."""
 
     def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: Any = None, dtype: Any = None, *,
                  bias: bool = True) -> None:
@@ -170,7 +185,7 @@ class GroupNorm(Module):
 
 
 class LocalResponseNorm(Module):
-    """Each channel divided by a power of its neighbours' mean square."""
+    """input / (k + alpha * mean of the squares of `size` neighbouring channels) ** beta."""
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
         super().__init__()

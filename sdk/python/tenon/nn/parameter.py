@@ -9,7 +9,7 @@ from tenon import Tensor
 
 
 class Parameter(Tensor):
-    """A tensor that a Module to which it is assigned counts among its parameters. It shares the elements of `data`."""
+    """A tensor that becomes a parameter of the Module it is assigned to. It shares its elements with `data`."""
 
     def __init__(self, data: Any = None, requires_grad: bool = True) -> None:
         super().__init__(tenon.empty((0,)) if data is None else data)
@@ -31,7 +31,7 @@ class Parameter(Tensor):
 
 
 class Buffer(Tensor):
-    """A tensor that a Module keeps in its state beside its parameters, and that is not trained."""
+    """A tensor that becomes a buffer of the Module it is assigned to: part of the state, but not trained."""
 
     def __init__(self, data: Any, persistent: bool = True) -> None:
         super().__init__(data)

@@ -27,19 +27,19 @@ class _MaxPool(Module):
 
 
 class MaxPool1d(_MaxPool):
-    """The greatest element of each window of (N, C, L)."""
+    """Maximum of each window of (N, C, L). See tenon.nn.functional.max_pool2d."""
 
     _rank = 1
 
 
 class MaxPool2d(_MaxPool):
-    """The greatest element of each window of (N, C, H, W)."""
+    """Maximum of each window of (N, C, H, W). See tenon.nn.functional.max_pool2d."""
 
     _rank = 2
 
 
 class MaxPool3d(_MaxPool):
-    """The greatest element of each window of (N, C, D, H, W)."""
+    """Maximum of each window of (N, C, D, H, W). See tenon.nn.functional.max_pool2d."""
 
     _rank = 3
 
@@ -57,7 +57,7 @@ class _AvgPool(Module):
         self.stride: Any
         self.padding: Any
         settings = (kernel_size, kernel_size if stride is None else stride, padding)
-        # PyTorch keeps tuples here for one axis only.
+        # Like PyTorch, only the 1-D layer stores its settings as tuples.
         self.kernel_size, self.stride, self.padding = (_tuple(each, 1) for each in settings) if self._rank == 1 else settings
         self.ceil_mode, self.count_include_pad = ceil_mode, count_include_pad
 
@@ -70,19 +70,19 @@ class _AvgPool(Module):
 
 
 class AvgPool1d(_AvgPool):
-    """The mean of each window of (N, C, L)."""
+    """Mean of each window of (N, C, L). See tenon.nn.functional.avg_pool2d."""
 
     _rank = 1
 
 
 class AvgPool2d(_AvgPool):
-    """The mean of each window of (N, C, H, W)."""
+    """Mean of each window of (N, C, H, W). See tenon.nn.functional.avg_pool2d."""
 
     _rank = 2
 
 
 class AvgPool3d(_AvgPool):
-    """The mean of each window of (N, C, D, H, W)."""
+    """Mean of each window of (N, C, D, H, W). See tenon.nn.functional.avg_pool2d."""
 
     _rank = 3
 
@@ -111,37 +111,39 @@ class _AdaptiveMax(_Adaptive):
 
 
 class AdaptiveAvgPool1d(_Adaptive):
-    """The means of as many windows as are asked for."""
+    """Means of output_size windows along the last axis. See tenon.nn.functional.adaptive_avg_pool2d."""
 
     _rank = 1
 
 
 class AdaptiveAvgPool2d(_Adaptive):
-    """The means of as many windows as are asked for; None keeps an axis."""
+    """Means of output_size windows over the last two axes; None keeps an axis. See
+    tenon.nn.functional.adaptive_avg_pool2d."""
 
     _rank = 2
 
 
 class AdaptiveAvgPool3d(_Adaptive):
-    """The means of as many windows as are asked for; None keeps an axis."""
+    """Means of output_size windows over the last three axes; None keeps an axis. See
+    tenon.nn.functional.adaptive_avg_pool2d."""
 
     _rank = 3
 
 
 class AdaptiveMaxPool1d(_AdaptiveMax):
-    """The greatest elements of as many windows as are asked for."""
+    """Maxima of output_size windows along the last axis."""
 
     _rank = 1
 
 
 class AdaptiveMaxPool2d(_AdaptiveMax):
-    """The greatest elements of as many windows as are asked for; None keeps an axis."""
+    """Maxima of output_size windows over the last two axes; None keeps an axis."""
 
     _rank = 2
 
 
 class AdaptiveMaxPool3d(_AdaptiveMax):
-    """The greatest elements of as many windows as are asked for; None keeps an axis."""
+    """Maxima of output_size windows over the last three axes; None keeps an axis."""
 
     _rank = 3
 
@@ -195,19 +197,19 @@ class _MaxUnpool(Module):
 
 
 class MaxUnpool1d(_MaxUnpool):
-    """Elements at the places from which MaxPool1d took them, 0 elsewhere."""
+    """Writes each element to the index that MaxPool1d returned for it; other elements are 0."""
 
     _rank = 1
 
 
 class MaxUnpool2d(_MaxUnpool):
-    """Elements at the places from which MaxPool2d took them, 0 elsewhere."""
+    """Writes each element to the index that MaxPool2d returned for it; other elements are 0."""
 
     _rank = 2
 
 
 class MaxUnpool3d(_MaxUnpool):
-    """Elements at the places from which MaxPool3d took them, 0 elsewhere."""
+    """Writes each element to the index that MaxPool3d returned for it; other elements are 0."""
 
     _rank = 3
 
@@ -250,7 +252,7 @@ ConstantPad1d, ConstantPad2d, ConstantPad3d = _pads(_ConstantPad, "ConstantPad",
 
 
 class Upsample(Module):
-    """The input at another size."""
+    """Resizes the axes after the first two. The arguments are those of tenon.nn.functional.interpolate."""
 
     def __init__(self, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None) -> None:
         super().__init__()
@@ -265,7 +267,7 @@ class Upsample(Module):
 
 
 class PixelShuffle(Module):
-    """(N, C r r, H, W) as (N, C, H r, W r)."""
+    """Rearranges (N, C * r * r, H, W) to (N, C, H * r, W * r), where r is upscale_factor (Shi et al. 2016)."""
 
     def __init__(self, upscale_factor: int) -> None:
         super().__init__()
@@ -279,7 +281,7 @@ class PixelShuffle(Module):
 
 
 class PixelUnshuffle(Module):
-    """(N, C, H r, W r) as (N, C r r, H, W)."""
+    """Rearranges (N, C, H * r, W * r) to (N, C * r * r, H, W), where r is downscale_factor."""
 
     def __init__(self, downscale_factor: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Recurrent layers: RNN, LSTM, GRU, and their cells. Weights are called and ordered as PyTorch's: weight_ih_l0, ..."""
+"""Recurrent layers: RNN, LSTM, GRU, and their cells. Weights have PyTorch's names and order: weight_ih_l0, ..."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ class _Recurrent(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draws the parameters anew."""
+        """Draws new random parameters."""
         bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
         for each in self.parameters():
             init.uniform_(each, -bound, bound)
 
     @property
     def all_weights(self) -> list[list[Any]]:
-        """The parameters, layer by layer and direction by direction."""
+        """The parameters: one list per layer and direction."""
         return [[getattr(self, name) for name in names] for names in self._names]
 
     def _weights(self) -> list[Any]:
@@ -92,7 +92,19 @@ class _Recurrent(Module):
 
 
 class RNN(_Recurrent):
-    """Layers that compute tanh or relu of a sum of input and state, step by step over (length, batch, channels)."""
+    """Layers of h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu, along a sequence (Elman 1990).
+
+    Args:
+        input_size, hidden_size: the lengths of x and h.
+        num_layers: layers, each of which reads the results of the previous one.
+        nonlinearity: "tanh" or "relu".
+        batch_first: tensors are (batch, length, channels) instead of (length, batch, channels).
+        dropout: the probability of dropout between layers in training.
+        bidirectional: each layer also runs from the end to the beginning and joins both results.
+
+    Called with input (length, batch, input_size) and an optional first state (layers * directions, batch, hidden_size).
+    Returns the results of all steps, (length, batch, directions * hidden_size), and the last state.
+    """
 
     _kind = "RNN"
 
@@ -111,7 +123,7 @@ class RNN(_Recurrent):
 
 
 class GRU(_Recurrent):
-    """Layers of gated recurrent units over (length, batch, channels)."""
+    """Layers of gated recurrent units (Cho et al. 2014). Arguments and results are those of RNN."""
 
     _kind = "GRU"
 
@@ -122,7 +134,16 @@ class GRU(_Recurrent):
 
 
 class LSTM(_Recurrent):
-    """Layers of long short-term memory over (length, batch, channels). The state is a pair."""
+    """Layers of long short-term memory (Hochreiter and Schmidhuber 1997). Arguments and results are those of RNN.
+
+    The state is a pair: hidden state and cell state. proj_size > 0 projects the hidden state to that length (Sak
+    et al. 2014).
+
+    Example:
+        >>> out, (h, c) = tenon.nn.LSTM(8, 16)(tenon.ones(5, 2, 8))
+        >>> out.shape, h.shape
+        ((5, 2, 16), (1, 2, 16))
+    """
 
     _kind = "LSTM"
 
@@ -133,7 +154,7 @@ class LSTM(_Recurrent):
         super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype, proj_size)
 
     def _projected(self, input: Tensor, hidden: Tensor | None, cell: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-        """What lstm gives, where the hidden state is a product of what the gates let out (Sak et al. 2014)."""
+        """Computes an LSTM whose hidden state is a projection of the gated output (Sak et al. 2014)."""
         x = tenon.transpose(input, 0, 1) if self.batch_first else input
         count, batch = len(self._names), x.size(1)
         made = {"dtype": x.dtype, "device": x.device}
@@ -200,7 +221,7 @@ class _Cell(Module):
 
 
 class RNNCell(_Cell):
-    """One step of RNN."""
+    """One step of RNN: input (batch, input_size) and state (batch, hidden_size) to the next state."""
 
     _kind = "RNN"
 
@@ -214,7 +235,7 @@ class RNNCell(_Cell):
 
 
 class LSTMCell(_Cell):
-    """One step of LSTM."""
+    """One step of LSTM: input (batch, input_size) and the pair of states to the next pair."""
 
     _kind = "LSTM"
 
@@ -227,7 +248,7 @@ class LSTMCell(_Cell):
 
 
 class GRUCell(_Cell):
-    """One step of GRU."""
+    """One step of GRU: input (batch, input_size) and state (batch, hidden_size) to the next state."""
 
     _kind = "GRU"
 

@@ -1,4 +1,4 @@
-"""Images taken at any places: grid_sample, and the places that an affine map leads to."""
+"""Sampling of images at arbitrary positions: grid_sample, and affine_grid for affine maps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CUBIC = -0.75  # the slope of PyTorch's cubic kernel
 
 
 def _places(grid: Tensor, length: int, align_corners: bool) -> Tensor:
-    """Coordinates within -1 and 1 as positions of elements."""
+    """Converts coordinates from -1 to 1 into positions of elements."""
     return (grid + 1) * ((length - 1) / 2) if align_corners else ((grid + 1) * length - 1) / 2
 
 
@@ -27,7 +27,7 @@ def _reflected(place: Tensor, length: int, align_corners: bool) -> Tensor:
 
 
 def _kept(place: Tensor, length: int, padding_mode: str, align_corners: bool) -> Tensor:
-    """Positions where padding does not say zeros: moved inside."""
+    """Moves positions into the image, as padding_mode says. "zeros" leaves them unchanged."""
     if padding_mode == "zeros":
         return place
     if padding_mode == "reflection":
@@ -36,7 +36,7 @@ def _kept(place: Tensor, length: int, padding_mode: str, align_corners: bool) ->
 
 
 class _Image:
-    """An image (N, C, spatial) whose elements are taken by their positions."""
+    """An image (N, C, spatial...) whose elements are read by position."""
 
     def __init__(self, input: Tensor, padding_mode: str, align_corners: bool) -> None:
         self.sizes = tuple(input.shape[2:])
@@ -44,7 +44,8 @@ class _Image:
         self.padding_mode, self.align_corners = padding_mode, align_corners
 
     def at(self, corner: Sequence[Tensor]) -> Tensor:
-        """The elements at whole positions, one tensor for each axis: (N, C, positions). 0 outside."""
+        """Returns the elements at whole positions, given as one tensor per axis: (N, C, positions). 0 outside the
+        image."""
         index: Any = 0
         inside: Any = True
         for place, length in zip(corner, self.sizes):
@@ -70,7 +71,7 @@ def _linear(image: _Image, places: list[Tensor]) -> Tensor:
 
 
 def _cubic_weights(t: Tensor) -> list[Tensor]:
-    """Weights of the four neighbours of a position t behind the second one (Keys 1981)."""
+    """Weights of the four neighbours of a position that lies t behind the second one (Keys 1981)."""
     def near(x: Tensor) -> Tensor:
         return ((_CUBIC + 2) * x - (_CUBIC + 3)) * x * x + 1
 
@@ -94,10 +95,20 @@ def _cubic(image: _Image, places: list[Tensor]) -> Tensor:
 
 
 def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None) -> Tensor:
-    """The image input (N, C, H, W) or (N, C, D, H, W) at the places grid (N, ..., 2 or 3), whose last axis holds x, y and z
-    within -1 and 1. mode: bilinear, nearest, bicubic; padding_mode: zeros, border, reflection.
+    """Samples input at the positions in grid (Jaderberg et al. 2015).
 
-    Errors: the shapes do not fit, or mode or padding_mode is another word."""
+    Args:
+        input (N, C, H, W) or (N, C, D, H, W).
+        grid (N, H', W', 2) or (N, D', H', W', 3): positions (x, y) or (x, y, z), where -1 and 1 are the ends of
+            an axis.
+        mode: "bilinear", "nearest" or "bicubic".
+        padding_mode: outside the image "zeros", "border" (the nearest element) or "reflection".
+        align_corners: -1 and 1 are the centres of the first and last elements, instead of their outer edges.
+
+    Returns (N, C, H', W') or (N, C, D', H', W').
+
+    Errors: the shapes do not fit, or mode or padding_mode has another value.
+    """
     if mode not in ("bilinear", "nearest", "bicubic"):
         raise ValueError(f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'")
     if padding_mode not in ("zeros", "border", "reflection"):
@@ -127,12 +138,16 @@ _MODES, _PADDINGS = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "ref
 
 
 def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor:
-    """grid_sample, with the numbers of the modes in PyTorch."""
+    """grid_sample, with PyTorch's numbers for the modes."""
     return grid_sample(input, grid, _MODES[interpolation_mode], _PADDINGS[padding_mode], align_corners)
 
 
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
-    """The places for grid_sample to which the affine maps theta (N, 2, 3) or (N, 3, 4) lead those of an image of this size."""
+    """Returns the grid for grid_sample that applies affine maps theta (N, 2, 3) or (N, 3, 4) to an image of the
+    given size.
+
+    size is (N, C, H, W) or (N, C, D, H, W). The result is (N, H, W, 2) or (N, D, H, W, 3).
+    """
     size, rank = tuple(size), len(size) - 2
     if rank not in (2, 3) or tuple(theta.shape[1:]) != (rank, rank + 1):
         raise ValueError(f"Expected a batch of affine matrices for size {size}. Got shape {tuple(theta.shape)}.")

@@ -1,4 +1,4 @@
-"""Losses of sequences whose alignment is not known (Graves et al. 2006)."""
+"""Losses of sequences with unknown alignment (Graves et al. 2006)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _lengths(values: Any, device: Any) -> Tensor:
 
 
 def _padded(targets: Tensor, lengths: Tensor, batch: int) -> Tensor:
-    """Targets as rows (batch, longest)."""
+    """Returns the targets as rows (batch, longest target)."""
     if targets.ndim == 2:
         return targets
     counts = lengths.tolist()
@@ -29,7 +29,8 @@ def _padded(targets: Tensor, lengths: Tensor, batch: int) -> Tensor:
 
 
 def _forward(log_probs: Tensor, labels: Tensor, may_skip: Tensor, steps: Tensor) -> Tensor:
-    """The logarithms (batch, labels) of the probabilities of all ways to each label at each sequence's last step."""
+    """Returns, per sequence and label, the logarithm of the probability of all paths that end at the label in the
+    last step of the sequence: (batch, labels)."""
     batch, count = labels.shape
 
     def emitted(step: int) -> Tensor:
@@ -66,10 +67,19 @@ def _losses(log_probs: Tensor, targets: Tensor, steps: Tensor, counts: Tensor, b
 
 def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: str = "mean",
              zero_infinity: bool = False) -> Tensor:
-    """The negated logarithm of the probability of targets (N, S), or all of them as one list, under log_probs (T, N, C), over
-    all alignments, in which `blank` stands between labels. With reduction mean each loss is divided by its target's length.
+    """Negative logarithm of the probability of `targets`, summed over all alignments with log_probs (Graves et al.
+    2006).
 
-    Errors: the lengths do not fit; blank is no class."""
+    Args:
+        log_probs (T, N, C): log-probabilities of C classes at T steps, such as log_softmax gives.
+        targets (N, S), or (sum of target_lengths,): classes.
+        input_lengths, target_lengths (N,): the used steps and labels of each sequence.
+        blank: the class that may occur between labels.
+        reduction: "mean" first divides each loss by the length of its target.
+        zero_infinity: infinite losses, of targets that are too long, become 0.
+
+    Errors: the lengths do not fit; blank is not a class.
+    """
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
     alone = log_probs.ndim == 2
@@ -88,7 +98,7 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_leng
     if batch and (int(tenon.max(steps).item()) > log_probs.shape[0] or int(tenon.min(steps).item()) < 0 or int(tenon.max(counts).item()) > rows.shape[1]):
         raise tenon.InvalidArgument(f"ctc_loss: input lengths must be within 0 and {log_probs.shape[0]}, and target lengths within 0 and {rows.shape[1]}.")
     losses = _losses(log_probs, rows, steps, counts, blank)
-    # PyTorch's gradient counts on log_probs being those of log_softmax, and has exp(log_probs) besides.
+    # Like PyTorch's, the gradient assumes that log_probs comes from log_softmax, and so adds exp(log_probs).
     seen = tenon.arange(log_probs.shape[0], device=log_probs.device)
     seen = tenon.unsqueeze(tenon.unsqueeze(seen, 1) < tenon.unsqueeze(steps, 0), 2)
     chances = tenon.where(seen, tenon.exp(log_probs), 0.0)

@@ -1,4 +1,4 @@
-"""Functions that training loops apply to all parameters at once."""
+"""Functions that training loops apply to all parameters together."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ def _gradients(parameters: Any) -> list[Tensor]:
 
 
 def clip_grad_norm_(parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Tensor:
-    """Scales all gradients together so that their norm, over all their elements, is at most max_norm. Gives the norm
-    before."""
+    """Scales all gradients by one factor so that their joint norm is at most max_norm. Returns the norm before.
+
+    error_if_nonfinite: raises an error if the norm is infinite or NaN."""
     gradients = _gradients(parameters)
     if not gradients:
         return tenon.tensor(0.0)
@@ -41,12 +42,12 @@ def clip_grad_value_(parameters: Any, clip_value: float) -> None:
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """All elements of all parameters, one after the other."""
+    """Returns all elements of all parameters as one list."""
     return tenon.concat([tenon.reshape(each, (-1,)) for each in parameters], 0)
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Writes the elements into the parameters, one after the other."""
+    """Writes consecutive elements of vec into the parameters."""
     at = 0
     with tenon.no_grad():
         for each in parameters:

@@ -1,9 +1,10 @@
-"""Optimisers and learning-rate schedules, whose steps are those of PyTorch's.
+"""Optimisers and learning-rate schedules, with the names, arguments and steps of PyTorch.
 
     optimizer = tenon.optim.AdamW(model.parameters(), lr=1e-3)
     loss.backward()
     optimizer.step()
-    optimizer.zero_grad()"""
+    optimizer.zero_grad()
+"""
 
 from tenon.optim import lr_scheduler
 from tenon.optim.adagrad import Adagrad

@@ -10,7 +10,17 @@ from tenon.optim.optimizer import Optimizer, step_settings, subtract, zeros_as
 
 
 class Adagrad(Optimizer):
-    """parameter -= lr gradient / (sqrt(sum of squares) + eps), where lr falls as 1 / (1 + steps lr_decay)."""
+    """Adagrad (Duchi et al. 2011). With g the gradient:
+
+        sum += g ** 2
+        p -= lr / (1 + (step - 1) * lr_decay) * g / (sqrt(sum) + eps)
+
+    Args:
+        lr: the learning rate. lr_decay: how fast it falls.
+        weight_decay: first adds weight_decay * p to g.
+        initial_accumulator_value: the first value of sum.
+        maximize: increases the loss instead of decreasing it.
+    """
 
     def __init__(self, params: Any, lr: Any = 1e-2, lr_decay: float = 0, weight_decay: float = 0, initial_accumulator_value: float = 0, eps: float = 1e-10,
                  foreach: bool | None = None, *, maximize: bool = False, differentiable: bool = False, fused: bool | None = None) -> None:

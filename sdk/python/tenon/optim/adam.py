@@ -1,4 +1,4 @@
-"""Adam (Kingma and Ba 2014), and AdamW, whose weight decay does not go through the gradient (Loshchilov and Hutter 2017)."""
+"""Adam (Kingma and Ba 2014), and AdamW with decoupled weight decay (Loshchilov and Hutter 2017)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,31 @@ from tenon.optim.optimizer import Optimizer, Ready, batches, step_settings, zero
 
 
 class Adam(Optimizer):
-    """parameter -= lr m / (sqrt(v) + eps), where m and v are running means of the gradient and its square, made free of
-    their start at 0. capturable: the number of steps is a tensor, as a compiled step needs it."""
+    """Adam (Kingma and Ba 2014). With g the gradient and t the number of steps:
+
+        m = beta1 * m + (1 - beta1) * g
+        v = beta2 * v + (1 - beta2) * g ** 2
+        p -= lr * (m / (1 - beta1 ** t)) / (sqrt(v / (1 - beta2 ** t)) + eps)
+
+    Args:
+        lr: the learning rate, a number, or a tensor that compiled steps read each time.
+        betas: (beta1, beta2).
+        weight_decay: first adds weight_decay * p to g; with decoupled_weight_decay multiplies p by 1 - lr *
+            weight_decay.
+        amsgrad: uses the greatest v so far (Reddi et al. 2018).
+        maximize: increases the loss instead of decreasing it.
+        capturable: keeps the number of steps in a tensor. Compiled steps need it.
+        foreach, fused: accepted for PyTorch's sake; they change nothing.
+
+    Example:
+        >>> p = tenon.nn.Parameter(tenon.tensor([1.0]))
+        >>> optimizer = tenon.optim.Adam([p], lr=0.1)
+        >>> (p * p).sum().backward(); optimizer.step()
+        >>> p.detach()
+        tensor([0.9000])
+
+    Errors: tenon.Unsupported for differentiable=True.
+    """
 
     def __init__(self, params: Any, lr: Any = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0,
                  amsgrad: bool = False, *, foreach: bool | None = None, maximize: bool = False, capturable: bool = False, differentiable: bool = False,
@@ -44,7 +67,8 @@ class Adam(Optimizer):
 
 
 class AdamW(Adam):
-    """As Adam; the weight decay shrinks the parameter itself, by lr weight_decay."""
+    """Adam with decoupled weight decay: each step multiplies p by 1 - lr * weight_decay (Loshchilov and Hutter
+    2017)."""
 
     def __init__(self, params: Any, lr: Any = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 1e-2,
                  amsgrad: bool = False, *, maximize: bool = False, foreach: bool | None = None, capturable: bool = False, differentiable: bool = False,

@@ -1,4 +1,4 @@
-"""Optimisers that fit the length of steps to each number: Adadelta, Adamax, NAdam, RAdam, Rprop, and averaged SGD."""
+"""Optimisers that adapt the step of each element: Adadelta, Adamax, NAdam, RAdam, Rprop, and averaged SGD."""
 
 from __future__ import annotations
 
@@ -11,8 +11,15 @@ from tenon.optim.optimizer import Optimizer, decay, plain_settings, subtract, ze
 
 
 class Adadelta(Optimizer):
-    """Zeiler 2012: parameter -= lr d, where d is the gradient times the ratio of the running means of squares of d and of the
-    gradient."""
+    """Adadelta (Zeiler 2012). With g the gradient:
+
+        v = rho * v + (1 - rho) * g ** 2
+        d = sqrt(u + eps) / sqrt(v + eps) * g
+        u = rho * u + (1 - rho) * d ** 2
+        p -= lr * d
+
+    weight_decay first adds weight_decay * p to g; maximize negates g.
+    """
 
     def __init__(self, params: Any, lr: Any = 1.0, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0, foreach: bool | None = None, *,
                  capturable: bool = False, maximize: bool = False, differentiable: bool = False) -> None:
@@ -36,7 +43,14 @@ class Adadelta(Optimizer):
 
 
 class Adamax(Optimizer):
-    """Kingma and Ba 2014, section 7.1: Adam with the greatest gradient, which is forgotten slowly, in place of the square."""
+    """Adam with the maximum norm of the gradients (Kingma and Ba 2014, section 7.1). With t the number of steps:
+
+        m = beta1 * m + (1 - beta1) * g
+        u = max(beta2 * u, |g| + eps)
+        p -= lr / (1 - beta1 ** t) * m / u
+
+    weight_decay first adds weight_decay * p to g; maximize negates g.
+    """
 
     def __init__(self, params: Any, lr: Any = 2e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0,
                  foreach: bool | None = None, *, maximize: bool = False, differentiable: bool = False, capturable: bool = False) -> None:
@@ -57,7 +71,12 @@ class Adamax(Optimizer):
 
 
 class NAdam(Optimizer):
-    """Dozat 2016: Adam that looks ahead by Nesterov's momentum, whose weight grows over the steps."""
+    """Adam with Nesterov momentum (Dozat 2016). The weight of the momentum in step t is
+    beta1 * (1 - 0.96 ** (t * momentum_decay) / 2), which grows towards beta1.
+
+    weight_decay adds weight_decay * p to the gradient; with decoupled_weight_decay it multiplies p by 1 - lr *
+    weight_decay.
+    """
 
     def __init__(self, params: Any, lr: Any = 2e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0,
                  momentum_decay: float = 4e-3, decoupled_weight_decay: bool = False, *, foreach: bool | None = None, maximize: bool = False,
@@ -89,7 +108,12 @@ class NAdam(Optimizer):
 
 
 class RAdam(Optimizer):
-    """Liu et al. 2019: Adam whose step is corrected for the variance of the first means of squares, or made without them."""
+    """Adam whose step is corrected for the variance of v in the first steps (Liu et al. 2019). Where the correction
+    does not exist yet, the step is lr * m / (1 - beta1 ** t), without the square root.
+
+    weight_decay adds weight_decay * p to the gradient; with decoupled_weight_decay it multiplies p by 1 - lr *
+    weight_decay.
+    """
 
     def __init__(self, params: Any, lr: Any = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0,
                  decoupled_weight_decay: bool = False, *, foreach: bool | None = None, maximize: bool = False, capturable: bool = False,
@@ -117,7 +141,13 @@ class RAdam(Optimizer):
 
 
 class Rprop(Optimizer):
-    """Riedmiller and Braun 1993: each number moves by a step of its own, which grows while the gradient keeps its sign."""
+    """Resilient backpropagation (Riedmiller and Braun 1993). Each element moves against the sign of its gradient by
+    its own step, which begins as lr.
+
+    Args:
+        etas: factors of the step if the sign of the gradient changes, and if it stays.
+        step_sizes: the least and the greatest step.
+    """
 
     def __init__(self, params: Any, lr: Any = 1e-2, etas: tuple[float, float] = (0.5, 1.2), step_sizes: tuple[float, float] = (1e-6, 50), *,
                  capturable: bool = False, foreach: bool | None = None, maximize: bool = False, differentiable: bool = False) -> None:
@@ -142,7 +172,13 @@ class Rprop(Optimizer):
 
 
 class ASGD(Optimizer):
-    """Polyak and Juditsky 1992: gradient descent whose rate falls, and the mean of the parameters from step t0 on (`ax`)."""
+    """Averaged gradient descent (Polyak and Juditsky 1992). With t the number of steps:
+
+        p = p * (1 - lambd * eta) - eta * g
+        eta = lr / (1 + lambd * lr * t) ** alpha
+
+    The state `ax` of each parameter is the mean of p from step t0 on, and before that p itself.
+    """
 
     def __init__(self, params: Any, lr: Any = 1e-2, lambd: float = 1e-4, alpha: float = 0.75, t0: float = 1e6, weight_decay: float = 0,
                  foreach: bool | None = None, maximize: bool = False, differentiable: bool = False, capturable: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""L-BFGS (Liu and Nocedal 1989), with the line search of Nocedal and Wright's chapter 3.5."""
+"""L-BFGS (Liu and Nocedal 1989), with the line search of Nocedal and Wright, section 3.5."""
 
 from __future__ import annotations
 
@@ -8,13 +8,25 @@ import tenon
 from tenon import Tensor
 from tenon.optim.optimizer import Optimizer
 
-# A loss and its gradient.
+# The loss and its gradient.
 Value = tuple[float, Tensor]
 
 
 class LBFGS(Optimizer):
-    """Steps along the direction of Newton's method, whose matrix is known from the last history_size changes of the gradient.
-    step(closure) makes up to max_iter of them; the closure computes the loss and its gradients anew."""
+    """L-BFGS: quasi-Newton steps from the last changes of parameters and gradient (Liu and Nocedal 1989).
+
+    Each call step(closure) makes up to max_iter iterations. The closure clears the gradients, computes the loss, calls
+    backward() and returns the loss.
+
+    Args:
+        max_iter, max_eval: the greatest numbers of iterations and of calls of the closure per step.
+        tolerance_grad: ends the step if no element of the gradient is greater than this.
+        tolerance_change: ends the step if the loss or all parameters change by less than this.
+        history_size: the number of changes that are kept.
+        line_search_fn: None always moves by lr; "strong_wolfe" searches for a length.
+
+    Errors: ValueError for more than one group of parameters.
+    """
 
     def __init__(self, params: Any, lr: Any = 1, max_iter: int = 20, max_eval: int | None = None, tolerance_grad: float = 1e-7,
                  tolerance_change: float = 1e-9, history_size: int = 100, line_search_fn: str | None = None, *, maximize: bool = False) -> None:
@@ -47,7 +59,7 @@ class LBFGS(Optimizer):
         return given, -float(given) if self.param_groups[0]["maximize"] else float(given)
 
     def _value_at(self, closure: Callable[[], Any], kept: list[Tensor], length: float, direction: Tensor) -> Value:
-        """The loss after a step, which is taken back."""
+        """Returns the loss and the gradient after a step, and takes the step back."""
         self._move(length, direction)
         value = self._loss(closure)[1], self._gradient()
         for each, old in zip(self._parameters(), kept):
@@ -55,7 +67,7 @@ class LBFGS(Optimizer):
         return value
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Moves the parameters until the loss hardly changes, up to max_iter times; gives the first loss."""
+        """Moves the parameters up to max_iter times, until the loss hardly changes. Returns the first loss."""
         if closure is None:
             raise TypeError("LBFGS.step() needs a closure, which computes the loss and its gradients")
         with tenon.no_grad():
@@ -93,7 +105,8 @@ class LBFGS(Optimizer):
 
     def _advance(self, closure: Callable[[], Any], value: Value, length: float, direction: Tensor, slope: float, most: int,
                  last: bool) -> tuple[float, Tensor, float, int]:
-        """Moves along a direction: the loss and the gradient there, the length of the step, and how often the closure ran."""
+        """Moves along a direction. Returns the loss and the gradient there, the length of the step, and the number
+        of calls of the closure."""
         calls = 0
         if self.param_groups[0]["line_search_fn"] is not None:
             kept = [each.detach().clone() for each in self._parameters()]
@@ -109,7 +122,7 @@ class LBFGS(Optimizer):
 
     @staticmethod
     def _direction(state: dict[str, Any], gradient: Tensor, history: int) -> Tensor:
-        """The two loops over the history (Nocedal and Wright, algorithm 7.4)."""
+        """Returns the direction of the next step by the two-loop recursion (Nocedal and Wright, algorithm 7.4)."""
         if state["n_iter"] == 1:
             state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1.0)
             return -gradient
@@ -143,7 +156,7 @@ def _greatest(x: Tensor) -> float:
 
 
 def _cubic_least(x1: float, f1: float, g1: float, x2: float, f2: float, g2: float, bounds: tuple[float, float] | None = None) -> float:
-    """The least place of the cubic with these values and slopes, within the bounds."""
+    """Returns the minimum, within bounds, of the cubic through two points with slopes g1 and g2."""
     low, high = bounds if bounds is not None else (min(x1, x2), max(x1, x2))
     if x1 == x2:
         return (low + high) / 2
@@ -153,7 +166,7 @@ def _cubic_least(x1: float, f1: float, g1: float, x2: float, f2: float, g2: floa
         return (low + high) / 2
     d2 = square**0.5
     rise = g2 - g1 if x1 <= x2 else g1 - g2
-    if rise + 2 * d2 == 0:  # a line
+    if rise + 2 * d2 == 0:  # the cubic is a straight line
         return (low + high) / 2
     if x1 <= x2:
         place = x2 - (x2 - x1) * ((g2 + d2 - d1) / (rise + 2 * d2))
@@ -163,7 +176,8 @@ def _cubic_least(x1: float, f1: float, g1: float, x2: float, f2: float, g2: floa
 
 
 class LineSearch:
-    """Finds a length that meets the strong conditions of Wolfe. A point is (length, loss, gradient, slope)."""
+    """Finds a step length that meets the strong Wolfe conditions. A point is a tuple (length, loss, gradient,
+    slope)."""
 
     def __init__(self, value_at: Callable[[float], Value], value: Value, direction: Tensor, slope: float, tolerance: float, most: int) -> None:
         self.value_at, self.direction, self.tolerance, self.most = value_at, direction, tolerance, most
@@ -182,7 +196,7 @@ class LineSearch:
         return abs(point[3]) <= -0.9 * self.start[3]
 
     def run(self, length: float) -> tuple[float, Tensor, float]:
-        """The loss, the gradient and the length that were found, beginning at `length`."""
+        """Searches from `length` on. Returns the loss, the gradient and the length that were found."""
         bracket = self._bracket(length)
         if len(bracket) == 2:
             bracket = self._zoom(bracket)
@@ -190,7 +204,7 @@ class LineSearch:
         return best[1], best[2], best[0]
 
     def _bracket(self, length: float) -> list[Any]:
-        """One point that meets the conditions, or two with one between them."""
+        """Returns one point that meets the conditions, or two points that have such a point between them."""
         before, point = self.start, self._point(length)
         while self.iterations < self.most:
             if self._too_high(point) or (self.iterations > 1 and point[1] >= before[1]):
@@ -228,7 +242,7 @@ class LineSearch:
 
     @staticmethod
     def _inside(place: float, least: float, most: float, stuck: bool) -> tuple[float, bool]:
-        """The place away from the ends, if the last one was near them too."""
+        """Moves `place` away from the ends if the previous place was near an end too."""
         margin = 0.1 * (most - least)
         if min(most - place, place - least) >= margin:
             return place, False

@@ -1,8 +1,9 @@
-"""Schedules: learning rates as functions of the number of steps.
+"""Schedules: learning rates as functions of the number of steps. `base` is the rate that a group began with.
 
     scheduler = lr_scheduler.CosineAnnealingLR(optimizer, T_max=100)
     optimizer.step()
-    scheduler.step()"""
+    scheduler.step()
+"""
 
 from __future__ import annotations
 
@@ -22,8 +23,11 @@ def _set(group: dict[str, Any], lr: float) -> None:
 
 
 class LRScheduler:
-    """What all schedules have. One below it writes `_rate`, the rate after `epoch` steps of a group that began with
-    `base`. Step 0 is made when the schedule is."""
+    """Base class of schedules. Subclasses define `_rate`, which returns the rate of a group after `epoch` steps.
+
+    Creating a schedule sets the first rate. last_epoch is the number of the last step when training is resumed,
+    else -1.
+    """
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         self.optimizer = optimizer
@@ -44,27 +48,27 @@ class LRScheduler:
         return [self._rate(epoch, base, i) for i, base in enumerate(self.base_lrs)]
 
     def step(self) -> None:
-        """Sets the rates of the next step."""
+        """Sets the rates for the next step."""
         self.last_epoch += 1
         self._last_lr = self._rates(self.last_epoch)
         for group, lr in zip(self.optimizer.param_groups, self._last_lr):
             _set(group, lr)
 
     def get_last_lr(self) -> list[float]:
-        """The rates that were set last."""
+        """Returns the current rate of each group."""
         return self._last_lr
 
     def state_dict(self) -> dict[str, Any]:
-        """How far the schedule is, and its settings."""
+        """Returns the settings and the number of steps."""
         return {name: value for name, value in self.__dict__.items() if name != "optimizer" and not callable(value)}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over what state_dict gave."""
+        """Restores what state_dict returned."""
         self.__dict__.update(state_dict)
 
 
 class LambdaLR(LRScheduler):
-    """base times a function of the number of steps; a list has a function for each group."""
+    """base * lr_lambda(steps). A list of functions has one for each group."""
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
         self.lr_lambdas: list[Callable[[int], float]] = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * len(optimizer.param_groups)
@@ -80,7 +84,7 @@ class LambdaLR(LRScheduler):
 
 
 class MultiplicativeLR(LambdaLR):
-    """The rate before times a function of the number of steps."""
+    """Each step multiplies the rate by lr_lambda(steps)."""
 
     def _rate(self, epoch: int, base: float, group: int) -> float:
         for i in range(1, epoch + 1):
@@ -89,7 +93,7 @@ class MultiplicativeLR(LambdaLR):
 
 
 class StepLR(LRScheduler):
-    """base gamma^(steps / step_size)."""
+    """base * gamma ** (steps // step_size)."""
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
         self.step_size, self.gamma = step_size, gamma
@@ -100,7 +104,7 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """base gamma^(number of milestones that were reached)."""
+    """Multiplies the rate by gamma at each of the milestones, which are numbers of steps."""
 
     def __init__(self, optimizer: Optimizer, milestones: Sequence[int], gamma: float = 0.1, last_epoch: int = -1) -> None:
         self.milestones, self.gamma = sorted(milestones), gamma
@@ -111,7 +115,7 @@ class MultiStepLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """base gamma^steps."""
+    """base * gamma ** steps."""
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
@@ -122,7 +126,7 @@ class ExponentialLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """base factor for total_iters steps, then base."""
+    """base * factor for total_iters steps, then base."""
 
     def __init__(self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1) -> None:
         self.factor, self.total_iters = factor, total_iters
@@ -133,7 +137,7 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """From base start_factor to base end_factor in total_iters steps, in a line: a warm-up."""
+    """Changes the rate linearly from base * start_factor to base * end_factor in total_iters steps, as in a warm-up."""
 
     def __init__(self, optimizer: Optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0, total_iters: int = 5, last_epoch: int = -1) -> None:
         if not 0 < start_factor <= 1:
@@ -148,7 +152,7 @@ class LinearLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """base (1 - steps / total_iters)^power, and then 0."""
+    """base * (1 - steps / total_iters) ** power, then 0."""
 
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
         self.total_iters, self.power = total_iters, power
@@ -159,7 +163,7 @@ class PolynomialLR(LRScheduler):
 
 
 class CosineAnnealingLR(LRScheduler):
-    """From base to eta_min along half a cosine of T_max steps, and back (Loshchilov and Hutter 2016)."""
+    """eta_min + (base - eta_min) * (1 + cos(pi * steps / T_max)) / 2 (Loshchilov and Hutter 2016)."""
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0, last_epoch: int = -1) -> None:
         self.T_max, self.eta_min = T_max, eta_min
@@ -170,7 +174,7 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """As CosineAnnealingLR, beginning anew after T_0 steps, then after T_mult times as many, and so on."""
+    """CosineAnnealingLR that restarts from base: first after T_0 steps, and each time after T_mult times as many."""
 
     def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0, last_epoch: int = -1) -> None:
         self.T_0, self.T_mult, self.eta_min = T_0, T_mult, eta_min
@@ -185,8 +189,16 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
 
 class OneCycleLR(LRScheduler):
-    """Up from max_lr / div_factor to max_lr and down to 1 / final_div_factor of the start (Smith and Topin 2017). Momentum,
-    or the first beta, goes the other way."""
+    """Raises the rate from max_lr / div_factor to max_lr, then lowers it to max_lr / (div_factor * final_div_factor)
+    (Smith and Topin 2017).
+
+    Args:
+        total_steps, or epochs and steps_per_epoch: the length of the cycle. Stepping further raises ValueError.
+        pct_start: the share of steps in which the rate rises.
+        anneal_strategy: "cos" or "linear".
+        cycle_momentum: moves momentum, or the first beta, between max_momentum and base_momentum the opposite way.
+        three_phase: first lowers the rate to its start, then to its end.
+    """
 
     def __init__(self, optimizer: Optimizer, max_lr: Any, total_steps: int | None = None, epochs: int | None = None, steps_per_epoch: int | None = None,
                  pct_start: float = 0.3, anneal_strategy: str = "cos", cycle_momentum: bool = True, base_momentum: float = 0.85, max_momentum: float = 0.95,
@@ -204,7 +216,7 @@ class OneCycleLR(LRScheduler):
         self.div_factor, self.final_div_factor = div_factor, final_div_factor
         end = float(total_steps - 1)
         top = float(pct_start * total_steps) - 1
-        # Phases: their last step, and between which of (start, greatest, least) they go.
+        # A phase is its last step, then the indices in (start, greatest, least) of the rates it begins and ends with.
         self.phases = [(top, 0, 1), (2 * top if three_phase else end, 1, 0 if three_phase else 2)] + ([(end, 0, 2)] if three_phase else [])
         if last_epoch == -1:
             for group, greatest in zip(groups, self.max_lrs):
@@ -250,9 +262,15 @@ class OneCycleLR(LRScheduler):
 
 
 class CyclicLR(LRScheduler):
-    """Up from base_lr to max_lr in step_size_up steps and down in step_size_down, again and again (Smith 2015). mode says how
-    the height of a cycle falls: triangular, triangular2 (half of the one before), exp_range (gamma^steps), or scale_fn, a
-    function of the cycle or of the steps. Momentum, or the first beta, goes the other way."""
+    """Raises the rate from base_lr to max_lr in step_size_up steps and lowers it in step_size_down, repeatedly
+    (Smith 2015).
+
+    Args:
+        mode: the height of each cycle. "triangular" keeps it, "triangular2" halves it each time, "exp_range" multiplies
+            it by gamma ** steps.
+        scale_fn: replaces mode: a function of the number of the cycle, or of steps if scale_mode is not "cycle".
+        cycle_momentum: moves momentum, or the first beta, between max_momentum and base_momentum the opposite way.
+    """
 
     def __init__(self, optimizer: Optimizer, base_lr: Any, max_lr: Any, step_size_up: int = 2000, step_size_down: int | None = None, mode: str = "triangular",
                  gamma: float = 1.0, scale_fn: Callable[[float], float] | None = None, scale_mode: str = "cycle", cycle_momentum: bool = True,
@@ -277,7 +295,7 @@ class CyclicLR(LRScheduler):
         return float({"triangular": 1.0, "triangular2": 1 / 2.0 ** (cycle - 1), "exp_range": self.gamma**epoch}[self.mode])
 
     def _height(self, epoch: int) -> float:
-        """Where in the cycle a step lies, from 0 at its ends to 1, times the scale."""
+        """Returns how far the rate is between base_lr (0) and max_lr (1), times the scale of the cycle."""
         cycle = math.floor(1 + epoch / self.total_size)
         part = 1.0 + epoch / self.total_size - cycle
         rise = part / self.step_ratio if part <= self.step_ratio else (part - 1) / (self.step_ratio - 1)
@@ -300,7 +318,7 @@ class CyclicLR(LRScheduler):
 
 
 class ChainedScheduler:
-    """Schedules of one optimiser that work together: the rate is the first one times what each later one makes of its base."""
+    """Applies several schedules of one optimiser together: each takes the rate of the previous one as its base."""
 
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
         if not schedulers:
@@ -320,28 +338,28 @@ class ChainedScheduler:
             _set(group, rate)
 
     def step(self) -> None:
-        """Sets the rates of the next step."""
+        """Sets the rates for the next step."""
         for each in self._schedulers:
             each.step()
         self._apply()
 
     def get_last_lr(self) -> list[float]:
-        """The rates that were set last."""
+        """Returns the current rate of each group."""
         return self._last_lr
 
     def state_dict(self) -> dict[str, Any]:
-        """How far each schedule is."""
+        """Returns the state of each schedule."""
         return {"_schedulers": [each.state_dict() for each in self._schedulers]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over what state_dict gave."""
+        """Restores what state_dict returned."""
         for each, state in zip(self._schedulers, state_dict["_schedulers"]):
             each.load_state_dict(state)
         self._apply()
 
 
 class SequentialLR:
-    """One schedule after the other; each begins at its milestone as if it had just been made."""
+    """Applies one schedule after the other. Each begins at its milestone, with step 0."""
 
     def __init__(self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: Sequence[int]) -> None:
         if len(milestones) != len(schedulers) - 1:
@@ -357,17 +375,24 @@ class SequentialLR:
         self._last_lr = scheduler.get_last_lr()
 
     def step(self) -> None:
-        """Sets the rates of the next step."""
+        """Sets the rates for the next step."""
         self.last_epoch += 1
         self._apply()
 
     def get_last_lr(self) -> list[float]:
-        """The rates that were set last."""
+        """Returns the current rate of each group."""
         return self._last_lr
 
 
 class ReduceLROnPlateau:
-    """Multiplies the rates by `factor` where a number, such as a loss, has not become better for `patience` steps."""
+    """Multiplies the rates by `factor` when a metric, such as a loss, has not improved for more than `patience` steps.
+
+    Args:
+        mode: "min" if smaller metrics are better, else "max".
+        threshold, threshold_mode: the least improvement that counts, relative to the best ("rel") or absolute ("abs").
+        cooldown: the steps after a change in which nothing is counted.
+        min_lr: the least rate. eps: smaller changes of a rate are not made.
+    """
 
     def __init__(self, optimizer: Optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10, threshold: float = 1e-4, threshold_mode: str = "rel",
                  cooldown: int = 0, min_lr: float = 0, eps: float = 1e-8) -> None:
@@ -387,7 +412,7 @@ class ReduceLROnPlateau:
         return sign * value < sign * self.best - margin
 
     def step(self, metrics: Any) -> None:
-        """Takes the number of this step."""
+        """Takes the metric of this step and sets the rates."""
         value = float(metrics)
         self.last_epoch += 1
         if self._better(value):

@@ -1,4 +1,4 @@
-"""Optimisers that see parameters as matrices: Adafactor and Muon."""
+"""Optimisers that treat parameters as matrices: Adafactor and Muon."""
 
 from __future__ import annotations
 
@@ -11,7 +11,18 @@ from tenon.optim.optimizer import Optimizer, zeros_as
 
 
 class Adafactor(Optimizer):
-    """Shazeer and Stern 2018: the mean of squares of a matrix is kept as its row and column sums."""
+    """Adam without momentum that stores the mean squares of a matrix as means of its rows and columns (Shazeer and
+    Stern 2018).
+
+    Args:
+        lr: the greatest relative rate; in step t it is min(lr, 1 / sqrt(t)), times the root mean square of the
+            parameter.
+        beta2_decay: the share of a new square in step t is t ** beta2_decay.
+        eps: the least root of a mean square (None: the epsilon of the dtype), and the least root mean square of a
+            parameter.
+        d: shortens an update whose root mean square is greater than this.
+        weight_decay: multiplies the parameter by 1 - lr * weight_decay.
+    """
 
     def __init__(self, params: Any, lr: Any = 1e-2, beta2_decay: float = -0.8, eps: tuple[float | None, float] = (None, 1e-3), d: float = 1.0,
                  weight_decay: float = 0.0, *, foreach: bool | None = None, maximize: bool = False) -> None:
@@ -58,7 +69,16 @@ class Adafactor(Optimizer):
 
 
 class Muon(Optimizer):
-    """Jordan et al. 2024: momentum whose matrix is made orthogonal by steps of Newton and Schulz in bf16. For matrices alone."""
+    """Momentum whose matrix is made orthogonal by Newton-Schulz iterations in bf16 (Jordan et al. 2024). Matrices only.
+
+    Args:
+        ns_coefficients, ns_steps: the polynomial of an iteration, and the number of iterations.
+        weight_decay: multiplies the parameter by 1 - lr * weight_decay.
+        adjust_lr_fn: how the rate depends on the shape: "original" (the default) by sqrt(max(1, rows / columns)),
+            "match_rms_adamw" by 0.2 * sqrt(max(rows, columns)), "spectral_unclamped" by sqrt(rows / columns).
+
+    Errors: ValueError for a parameter that is not a matrix.
+    """
 
     def __init__(self, params: Any, lr: Any = 1e-3, weight_decay: float = 0.1, momentum: float = 0.95, nesterov: bool = True,
                  ns_coefficients: tuple[float, float, float] = (3.4445, -4.7750, 2.0315), eps: float = 1e-7, ns_steps: int = 5,
@@ -91,14 +111,14 @@ class Muon(Optimizer):
 
 
 def _ratio(how: str | None, rows: int, columns: int) -> float:
-    """By how much the rate grows with the shape."""
+    """Returns the factor of the rate for a matrix of this shape."""
     if how == "match_rms_adamw":
         return 0.2 * math.sqrt(max(rows, columns))
     return math.sqrt(rows / columns if how == "spectral_unclamped" else max(1, rows / columns))
 
 
 def _orthogonal(matrix: Tensor, coefficients: tuple[float, float, float], steps: int, eps: float) -> Tensor:
-    """About the orthogonal matrix that is nearest, by a polynomial that moves singular values towards 1."""
+    """Returns about the nearest orthogonal matrix, by a polynomial that moves singular values towards 1."""
     a, b, c = coefficients
     turned = matrix.shape[0] > matrix.shape[1]
     x = tenon.cast(matrix, tenon.bfloat16)

@@ -1,4 +1,4 @@
-"""Optimizer: groups of parameters with their settings, and what each parameter's steps remember."""
+"""Optimizer: groups of parameters with their settings, and the state of each parameter."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tenon.compiling import is_recording
 
 
 def subtract(parameter: Tensor, update: Tensor, lr: Any) -> None:
-    """parameter -= lr update. A rate that is a tensor may change between runs of a compiled step."""
+    """Computes parameter -= lr * update. A rate that is a tensor may change between runs of a compiled step."""
     if isinstance(lr, Tensor):
         parameter.sub_(update * tenon.cast(lr, update.dtype))
     else:
@@ -19,21 +19,22 @@ def subtract(parameter: Tensor, update: Tensor, lr: Any) -> None:
 
 
 def plain_settings(capturable: bool, foreach: bool | None, differentiable: bool) -> dict[str, Any]:
-    """PyTorch's settings of how a step is computed, for optimisers that have one way."""
+    """Returns settings of PyTorch that choose an implementation, for optimisers that have only one."""
     if capturable:
         raise tenon.Unsupported("capturable=True is there for Adam and AdamW alone; the numbers of steps of other optimisers are no tensors.")
     return {"capturable": capturable, **step_settings(foreach, differentiable)}
 
 
 def step_settings(foreach: bool | None, differentiable: bool) -> dict[str, Any]:
-    """The same without capturable. Any `foreach` will do, since it only says in which way the same step is computed."""
+    """Like plain_settings, without capturable. Accepts any `foreach`, since it does not change the result."""
     if differentiable:
         raise tenon.Unsupported("differentiable=True is not there: steps are not remembered for gradients.")
     return {"foreach": foreach, "differentiable": differentiable}
 
 
 def decay(gradient: Tensor, parameter: Tensor, group: dict[str, Any]) -> Tensor:
-    """The gradient with the weight decay of the group; decoupled, it shrinks the parameter instead."""
+    """Returns the gradient plus weight_decay * parameter. Decoupled weight decay shrinks the parameter in place
+    instead."""
     amount = group["weight_decay"]
     if amount == 0:
         return gradient
@@ -44,16 +45,16 @@ def decay(gradient: Tensor, parameter: Tensor, group: dict[str, Any]) -> Tensor:
 
 
 def zeros_as(parameter: Tensor) -> Tensor:
-    """Zeros that are spread as the parameter is."""
+    """Returns zeros with the shape of the parameter, spread over ranks as the parameter is."""
     return parameter.clone().fill_(0) if parameter.is_global else tenon.zeros_like(parameter)
 
 
-# A parameter, its gradient, and what its steps remember.
+# A parameter, its gradient, and its state.
 Ready = Tuple[Tensor, Tensor, Dict[str, Any]]
 
 
 def batches(ready: list[Ready], *names: str) -> list[list[Ready]]:
-    """Parts of `ready` of one device and kind of number, whose states have one number under each of `names`."""
+    """Groups `ready` by device, dtype and the values that the states have under `names`."""
     parts: dict[Any, list[Ready]] = {}
     for each in ready:
         parameter, _, state = each
@@ -62,9 +63,14 @@ def batches(ready: list[Ready], *names: str) -> list[list[Ready]]:
 
 
 class Optimizer:
-    """What all optimisers have. One below it writes `_start`, which makes the state of a parameter, and `_step`.
+    """Base class of optimisers. Subclasses define `_start`, which returns the state of a new parameter, and `_step`.
 
-    A rate is a number, or a tensor of rank 0, which compiled steps read anew each time."""
+    Args:
+        params: parameters, or dicts {"params": ..., "lr": ...}, one for each group with its own settings.
+        defaults: the settings of groups that do not have their own.
+
+    A learning rate is a number, or a tensor of rank 0, which compiled steps read each time.
+    """
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
@@ -103,14 +109,14 @@ class Optimizer:
                 raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
 
     def _start(self, parameter: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        """The state of a parameter before its first step."""
+        """Returns the state of a parameter before its first step."""
         return {}
 
     def _step(self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         raise NotImplementedError
 
     def _step_all(self, ready: list[Ready], group: dict[str, Any]) -> None:
-        """Moves parameters of one group. One after the other, unless the optimiser has an op that takes lists."""
+        """Moves parameters of one group, one after the other. Optimisers whose ops take lists override it."""
         for parameter, gradient, state in ready:
             self._step(parameter, -gradient if group.get("maximize") else gradient, state, group)
 
@@ -125,14 +131,15 @@ class Optimizer:
         return known
 
     def prepare(self) -> None:
-        """Creates the state of all parameters now, not at the first step. Call it before a step is compiled."""
+        """Creates the state of all parameters now instead of at the first step. Call it before compiling a step."""
         with tenon.no_grad():
             for group in self.param_groups:
                 for parameter in group["params"]:
                     self._state_of(parameter, group)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Moves every parameter that has a gradient. `closure` computes gradients anew; what it gives is given."""
+        """Moves every parameter that has a gradient. If there is a closure, first calls it to compute the gradients,
+        and returns its result."""
         result = None
         if closure is not None:
             with tenon.enable_grad():
@@ -157,7 +164,7 @@ class Optimizer:
         return {parameter: i for i, parameter in enumerate(parameters)}
 
     def state_dict(self) -> dict[str, Any]:
-        """The settings and the state; parameters are given by number."""
+        """Returns settings and state. Parameters are replaced by their numbers."""
         numbers = self._numbers()
         return {"state": {numbers[parameter]: dict(state) for parameter, state in self.state.items()},
                 "param_groups": [{**group, "params": [numbers[each] for each in group["params"]]} for group in self.param_groups]}
@@ -173,7 +180,7 @@ class Optimizer:
 
         def taken(name: str, value: Any, parameter: Tensor) -> Any:
             if isinstance(value, Tensor) and value is self.state.get(parameter, {}).get(name):
-                return value  # its own, which a compiled step may know
+                return value  # the optimiser's own tensor, which a compiled step may use
             if not isinstance(value, Tensor):
                 return copy.deepcopy(value)
             made = value.detach().clone()

@@ -1,4 +1,4 @@
-"""RMSprop (Hinton's lecture 6 of 2012; centred: Graves 2013)."""
+"""RMSprop (Hinton, lecture 6, 2012; centred: Graves 2013)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,17 @@ from tenon.optim.optimizer import Optimizer, plain_settings, subtract, zeros_as
 
 
 class RMSprop(Optimizer):
-    """parameter -= lr gradient / (sqrt(v) + eps), where v is the running mean of the square; with momentum as in SGD."""
+    """RMSprop (Hinton 2012). With g the gradient:
+
+        v = alpha * v + (1 - alpha) * g ** 2
+        p -= lr * g / (sqrt(v) + eps)
+
+    Args:
+        weight_decay: first adds weight_decay * p to g.
+        momentum: p moves by lr * b instead, where b = momentum * b + g / (sqrt(v) + eps).
+        centered: subtracts the square of the running mean of g from v (Graves 2013).
+        maximize: increases the loss instead of decreasing it.
+    """
 
     def __init__(self, params: Any, lr: Any = 1e-2, alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0, momentum: float = 0,
                  centered: bool = False, capturable: bool = False, foreach: bool | None = None, maximize: bool = False, differentiable: bool = False) -> None:

@@ -10,8 +10,25 @@ from tenon.optim.optimizer import Optimizer, Ready, batches, step_settings, zero
 
 
 class SGD(Optimizer):
-    """buffer = momentum buffer + (1 - dampening) gradient; parameter -= lr buffer, or with nesterov lr (gradient + momentum
-    buffer). The first buffer is the first gradient."""
+    """Gradient descent, with momentum (Sutskever et al. 2013). With g the gradient:
+
+        b = momentum * b + (1 - dampening) * g      (b = g in the first step)
+        p -= lr * b
+
+    Args:
+        lr: the learning rate, a number, or a tensor that compiled steps read each time.
+        momentum: 0 uses g instead of b.
+        weight_decay: first adds weight_decay * p to g.
+        nesterov: uses g + momentum * b instead of b. It needs a momentum and no dampening.
+        maximize: increases the loss instead of decreasing it.
+
+    Example:
+        >>> p = tenon.nn.Parameter(tenon.tensor([1.0]))
+        >>> optimizer = tenon.optim.SGD([p], lr=0.1)
+        >>> (p * p).sum().backward(); optimizer.step()
+        >>> p.detach()
+        tensor([0.8000])
+    """
 
     def __init__(self, params: Any, lr: Any = 1e-3, momentum: float = 0, dampening: float = 0, weight_decay: float = 0, nesterov: bool = False, *,
                  maximize: bool = False, foreach: bool | None = None, differentiable: bool = False, fused: bool | None = None) -> None:
@@ -21,7 +38,7 @@ class SGD(Optimizer):
                                   "fused": fused, **step_settings(foreach, differentiable)})
 
     def _start(self, parameter: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        # Without dampening a buffer of zeros becomes the first gradient by itself.
+        # Without dampening, a buffer of zeros equals the gradient after the first step.
         return {"momentum_buffer": zeros_as(parameter.detach()) if group["momentum"] != 0 and group["dampening"] == 0 else None}
 
     def _step_all(self, ready: list[Ready], group: dict[str, Any]) -> None:
@@ -29,7 +46,7 @@ class SGD(Optimizer):
         for batch in batches(ready):
             parameters, gradients, states = (list(each) for each in zip(*batch))
             started = [state for state in states if momentum == 0 or state.get("momentum_buffer") is not None]
-            if len(started) not in (0, len(states)):  # some take their first step, which knows no dampening
+            if len(started) not in (0, len(states)):  # some parameters take their first step, which has no dampening
                 self._step_all([each for each in batch if each[2].get("momentum_buffer") is None], group)
                 self._step_all([each for each in batch if any(each[2] is state for state in started)], group)
                 continue

@@ -1,4 +1,4 @@
-"""Signals, as torch.signal: windows."""
+"""Signal processing, with the names of torch.signal. Contains windows."""
 
 from tenon.signal import windows
 

@@ -1,5 +1,8 @@
-"""Windows of M numbers, with the names and arguments of torch.signal.windows. With sym False a window is periodic: the last
-number of the symmetric one of M + 1 is left out."""
+"""Windows: lists of M numbers w(0), ..., w(M - 1), with the names and arguments of torch.signal.windows.
+
+sym=True makes a symmetric window. sym=False makes a periodic one: the symmetric window of M + 1 numbers without
+its last number. Formulas below are those of symmetric windows. Elements are f32 or f64.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from tenon import Tensor
 
 
 def _places(M: int, sym: bool, dtype: Any, device: Any) -> tuple[Tensor, float]:
-    """The numbers 0, 1, ..., M - 1, and the last one of the symmetric window."""
+    """Returns the numbers 0, 1, ..., M - 1, and the last position of the symmetric window."""
     if M < 0:
         raise ValueError(f"Requires non-negative window length, got M={M}")
     dtype = tenon.f32 if dtype is None else dtype
@@ -26,7 +29,7 @@ def _ended(window: Tensor, requires_grad: bool) -> Tensor:
 
 def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None,
                    requires_grad: bool = False) -> Tensor:
-    """The sum of (-1)^i a_i cos(2 pi i n / (M - 1))."""
+    """Sum over i of (-1) ** i * a[i] * cos(2 * pi * i * n / (M - 1))."""
     if not isinstance(a, Iterable):
         raise TypeError("Coefficients must be a list/tuple")
     a = list(a)
@@ -44,32 +47,32 @@ def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, dtype: Any =
 
 def general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None,
                     requires_grad: bool = False) -> Tensor:
-    """alpha - (1 - alpha) cos(2 pi n / (M - 1))."""
+    """alpha - (1 - alpha) * cos(2 * pi * n / (M - 1))."""
     return general_cosine(M, a=[alpha, 1.0 - alpha], sym=sym, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 def hamming(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """general_hamming with 0.54."""
+    """general_hamming with alpha 0.54."""
     return general_hamming(M, sym=sym, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 def hann(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """general_hamming with 0.5."""
+    """general_hamming with alpha 0.5."""
     return general_hamming(M, alpha=0.5, sym=sym, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 def blackman(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """general_cosine with 0.42, 0.5 and 0.08."""
+    """general_cosine with the coefficients 0.42, 0.5 and 0.08."""
     return general_cosine(M, a=[0.42, 0.5, 0.08], sym=sym, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 def nuttall(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Nuttall's window of four terms with the least side lobes (1981)."""
+    """The window of four cosine terms with the least side lobes (Nuttall 1981)."""
     return general_cosine(M, a=[0.3635819, 0.4891775, 0.1365995, 0.0106411], sym=sym, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 def bartlett(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A triangle that is 0 at its ends."""
+    """1 - |2 * n / (M - 1) - 1|: a triangle that is 0 at both ends."""
     places, last = _places(M, sym, dtype, device)
     if M == 1:
         return _ended(tenon.ones_like(places), requires_grad)
@@ -77,7 +80,7 @@ def bartlett(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None,
 
 
 def cosine(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """The first half of a sine, at the middles of M parts."""
+    """sin(pi * (n + 1 / 2) / M)."""
     places, last = _places(M, sym, dtype, device)
     if M == 1:
         return _ended(tenon.ones_like(places), requires_grad)
@@ -86,7 +89,7 @@ def cosine(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, d
 
 def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None,
                 requires_grad: bool = False) -> Tensor:
-    """exp(-|n - center| / tau)."""
+    """exp(-|n - center| / tau). center must be None, the middle, if sym."""
     if tau <= 0:
         raise ValueError(f"Tau must be positive, got: {tau} instead.")
     if sym and center is not None:
@@ -98,7 +101,7 @@ def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: b
 
 
 def gaussian(M: int, *, std: float = 1.0, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """exp(-((n - center) / std)^2 / 2)."""
+    """exp(-((n - center) / std) ** 2 / 2), where center is the middle of the window."""
     if std <= 0:
         raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
     places, last = _places(M, sym, dtype, device)
@@ -109,7 +112,7 @@ def gaussian(M: int, *, std: float = 1.0, sym: bool = True, dtype: Any = None, l
 
 
 def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """I0(beta sqrt(1 - (2 n / (M - 1) - 1)^2)) / I0(beta), I0 the modified Bessel function."""
+    """I0(beta * sqrt(1 - (2 * n / (M - 1) - 1) ** 2)) / I0(beta), where I0 is the modified Bessel function."""
     if beta < 0:
         raise ValueError(f"beta must be non-negative, got: {beta} instead.")
     places, last = _places(M, sym, dtype, device)
