@@ -60,10 +60,9 @@ struct AsyncControl {
   std::atomic<bool> images{false};       // some of these layouts are images; read when the provider is loaded
   std::atomic<bool> exclusive{false};    // a block holds one tensor; read when the provider is loaded
   std::atomic<uint64_t> granularity{1};  // of copies, in bytes; read when the provider is loaded
-  std::atomic<bool> late_waits{
-      false};                      // a wait of a stream is for the event's newest point, not for its point at the call
-  std::atomic<bool> blobs{false};  // what was created is stored in the host's blobs, and compared when it is read again
-  std::atomic<uint64_t> create_us{0};  // how long creating a primitive or compiling a graph takes
+  std::atomic<bool> late_waits{false};   // a stream waits for the event's newest point, not for its point at the call
+  std::atomic<bool> blobs{false};        // created objects are stored in the host's blobs, and compared when read again
+  std::atomic<uint64_t> create_us{0};    // how long creating a primitive or compiling a graph takes
   std::atomic<bool> abort_on_violation{false};
 
   // After `fail_...` more allocations (launches), the next `fail_count` of them fail. -1: none fails.
