@@ -130,7 +130,8 @@ TEST(CpuTactics, ColumnSoftmax) {
       {{0}, {3}}, 16);
 }
 
-// The elements of different rows, although there are many rows, are less often adjacent than the elements of one row.
+// Numbers that exist once per row are adjacent along i. There are many of them, but the elements of rows have more
+// adjacent accesses, so the rows decide.
 TEST(CpuTactics, RowsDecideAndNotWhatIsOfRows) {
   EXPECT_EQ(expect_schedules("kernel nll\nsize n in [0, 65536]\naxis i n\naxis r 50\nin x f32 50*n\nin t i64 n\n"
                              "out y f32 50*n\nout p f32 n\nout k i64 n\n"
