@@ -1,5 +1,5 @@
 // A program of several ranks in which one misbehaves. Each rank prints the error that it got, and the test compares.
-// trouble silent FOLDER    the last rank misses an exchange
+//   trouble silent FOLDER    the last rank misses an exchange
 //   trouble differs FOLDER   the last rank makes another call
 //   trouble compiled FOLDER  the last rank runs another compiled function
 //   trouble gone FOLDER      the last rank ends in the middle
@@ -49,7 +49,7 @@ void wait_for_others(const Communicator& ranks, int32_t expected, const std::fil
 Status run_compiled(bool is_last) {
   const Placement all = Placement::all("cpu");
   const auto sum = compile([](const Tensor& x) { return to_global(x, {Sbp::broadcast()}); });
-  const auto part = compile([](const Tensor& x) { return relu(x); });  // contains the functions above it
+  const auto part = compile([](const Tensor& x) { return relu(x); });  // of each rank's part
   const Tensor x = to_global(tenon::ones({1000}), all, {Sbp::partial()});
   try {
     for (int i = 0; i < 3; ++i) sum(x), part(x);

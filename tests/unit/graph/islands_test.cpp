@@ -169,7 +169,8 @@ TEST_F(Islands, StepsThatWriteInPlaceKeepTheirOrder) {
   EXPECT_GT(expect_same({random_tensor({5, 3}, 8)}, code, 20), 0u);
 }
 
-// The island and the step that reads `state` wait for its last node; the step that writes `state` waits for neither.
+// The island runs when its last node can run, and the step that reads `state` waits for the island. The step that
+// writes `state` needs neither of them, but must still run after the reader.
 TEST_F(Islands, AWriteInPlaceWaitsForAReaderThatWaitsForAnIsland) {
   const Program code = [](const TensorList& in) -> TensorList {
     Tensor state = exp(in[0]);

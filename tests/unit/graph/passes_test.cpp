@@ -471,7 +471,8 @@ TEST(Passes, AttentionOfProductsIsOneOp) {
         return {matmul(softmax(add(x[3], scores), 3), x[2])};
       },
       "permute attention");
-  // Scores are replaced by a number far below 0; whole rows too; the mask selects kept or dropped elements.
+  // Masked scores become a number far below 0. The first row keeps all scores, the last row none. The first mask says
+  // which scores are kept, the second one which are dropped.
   expect_pass(
       "attention", in,
       [](const TensorList& x) -> TensorList {

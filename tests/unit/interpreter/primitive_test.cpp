@@ -13,7 +13,7 @@
 namespace tenon {
 namespace {
 
-// The properties that the cpu claims, for a while. Only the thread of the test asks it.
+// Makes primitive_support of the cpu grant other flags for a while. Only the thread of the test calls it.
 class Granting {
  public:
   explicit Granting(uint64_t flags) {
