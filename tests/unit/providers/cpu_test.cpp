@@ -149,7 +149,8 @@ TEST(CpuProvider, RefusesAnEpilogueByItsName) {
   }
 }
 
-// If oneDNN multiplies bf16, no slow loop computes the product only for its epilogue's sake: the host splits them.
+// If oneDNN multiplies bf16, the provider refuses an epilogue that oneDNN lacks instead of using a slow loop. The host
+// then runs the product and the epilogue separately.
 TEST(CpuProvider, AnEpilogueOverBf16MakesNoProductSlow) {
   OpenProvider cpu("cpu");
   ep_primitive_desc desc = descriptor(

@@ -172,8 +172,7 @@ TEST(Team, HasTheWidthThatTheThreadSet) {
   set_region_width(before);
 }
 
-#if EP_SANITIZER_OF_THIS_BUILD != \
-    EP_SANITIZER_THREAD  // the thread sanitizer does not let a forked process start threads
+#if EP_SANITIZER_OF_THIS_BUILD != EP_SANITIZER_THREAD  // it forbids threads in a forked process
 TEST(Team, WorksInAForkedProcess) {
   region(3, [](int32_t, int32_t) {});
   const pid_t child = fork();
