@@ -1,9 +1,9 @@
-"""Finds the tests that look at a file: by folders.txt, by the mirror of tests/unit, and by what the build registers.
+"""Finds the tests for a file: by folders.txt, by the mirror in tests/unit, and by the tests that the build registers.
 
 Usage: folders.py BUILD_FOLDER FILE...
 
 Prints the tests of the files, the nearest first, one per line: its ctest name, then the targets that it needs. A file is
-named from the root of the repository and need not exist.
+named relative to the root of the repository and need not exist.
 """
 import fnmatch
 import sys
@@ -40,7 +40,7 @@ def folders_above(path):
 
 
 def own_tests(path, tests):
-    """The tests that the file's folder registers; for a file of the product, those of its mirror in tests/unit."""
+    """The tests that the file's folder registers. For a file of the product, the tests of its mirror in tests/unit."""
     above = folders_above(path)
     if above and above[-1] not in ("tests", "benchmarks"):
         mirrored = [f"tests/unit/{folder}" for folder in above]
@@ -54,7 +54,7 @@ def own_tests(path, tests):
 
 
 def line_of(path, table):
-    """The names of the line of `path` itself, or of the longest folder that contains it."""
+    """The names in the line of `path` itself, or of the longest folder that contains it."""
     return next((table[name] for name in [path, *folders_above(path)] if name in table), [])
 
 
@@ -64,7 +64,7 @@ def matching(names, tests):
 
 
 def tests_of(path, tests, table):
-    """The names of the tests that look at `path`, the nearest first, without the tests of every file."""
+    """The names of the tests for `path`, the nearest first, without the tests of every file."""
     named = matching(line_of(path, table), tests)
     return [name for name in own_tests(path, tests) if name not in named] + list(dict.fromkeys(named))
 

@@ -1,10 +1,10 @@
-"""Builds and runs the tests that look at changed files, the nearest first, until the time is over.
+"""Builds and runs the tests for changed files, the nearest first, until the time is over.
 
 Usage: quick.py [--seconds N] [--jobs N] [--main BRANCH] BUILD_FOLDER [FILE OR FOLDER...]
 
 Without files or folders it takes all files that differ from the commit at which the branch left main: in commits, in the
-work tree, and new files. folders.py says which tests look at a file. Only the targets of a test are built before it runs.
-Tests without time are named. The exit status is 0 if nothing failed, 1 if something failed or no test ran.
+work tree, and new files. folders.py finds the tests for a file. Only the targets of a test are built before it runs.
+Tests for which no time was left are named. The exit status is 0 if nothing failed, 1 if something failed or no test ran.
 """
 import argparse
 import itertools
@@ -62,7 +62,7 @@ def choose(files, tests, table):
 
 
 def seconds_of_last_runs(build):
-    """By test, as ctest keeps them."""
+    """By test, as ctest stores them."""
     try:
         lines = (build / "Testing" / "Temporary" / "CTestCostData.txt").read_text().splitlines()
     except OSError:
@@ -72,7 +72,7 @@ def seconds_of_last_runs(build):
 
 
 def run_within(seconds, command):
-    """The exit status and output of a command; None if the time was over, and the command and its children were ended."""
+    """Returns the exit status and output of a command, or None if the time was over and the command was ended."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
     try:
         output, _ = process.communicate(timeout=max(seconds, 1))
@@ -146,7 +146,7 @@ class Quick:
         return True
 
     def report(self, untried):
-        """`untried` are the tests after the one that did not build."""
+        """`untried` are the tests after the one that could not be built."""
         if self.left_out:
             print(f"left out, for want of time: {', '.join(self.left_out)}")
         if untried:

@@ -23,8 +23,8 @@ from dataclasses import dataclass, field
 
 import folders
 
-# The devices of these providers need what Debian or the machine may lack. REQUIRE_CUDA=1, REQUIRE_VULKAN=1 and
-# REQUIRE_OPENCL=1 say that the machine has it.
+# The devices of these providers need packages or hardware that may be missing. REQUIRE_CUDA=1, REQUIRE_VULKAN=1 and
+# REQUIRE_OPENCL=1 say that they are present.
 OPTIONAL = ("cuda", "vulkan", "opencl")
 
 
@@ -89,7 +89,7 @@ def count_test(case, results):
 
 
 def read_run(folder):
-    """The file of ./dev about the run: exit status of ctest, seconds of the build and of the tests."""
+    """The file that ./dev writes about the run: exit status of ctest, seconds of the build and of the tests."""
     try:
         with open(os.path.join(folder, "results", "run.txt")) as file:
             return {key: int(value) for key, value in (line.split() for line in file)}
@@ -98,7 +98,7 @@ def read_run(folder):
 
 
 def count_folder(folder):
-    """The counts of one build folder by test. A fault of the whole run is under ""."""
+    """The counts of one build folder by test. A failure of the whole run is under ""."""
     results = os.path.join(folder, "results")
     root, run = read_xml(os.path.join(results, "ctest.xml")), read_run(folder)
     if root is None:
@@ -148,7 +148,7 @@ def too_few(folder, counts, pinned):
 
 
 def optional_provider(test):
-    """The provider of OPTIONAL without which this folders.Test is not in the build, or ""."""
+    """The provider of OPTIONAL without which the build does not contain this test, or ""."""
     return next((name for name in OPTIONAL if test.folder.endswith(f"providers/{name}") or f"tenon_{name}" in test.targets), "")
 
 

@@ -1,5 +1,5 @@
-"""The anchor library exports every type of a projection: abidw and abidiff see only what an exported symbol reaches. The
-list of anchors comes from the parsed header.
+"""The anchor library exports every type of a projection, because abidw and abidiff see only types that an exported symbol
+uses. The list of anchors comes from the parsed header.
 """
 import os
 import re
@@ -53,7 +53,8 @@ def unseen(projection, dumped):
 
 
 def differences(frozen_dump, library):
-    """What abidiff says, without any suppression, about a frozen dump and an anchor library; empty if they agree."""
+    """Returns abidiff's report, without any suppression, about a frozen dump and an anchor library; empty if they
+    agree."""
     result = subprocess.run(["abidiff", "--no-default-suppression", "--harmless", "--no-architecture", "--no-show-locs",
                              frozen_dump, library], capture_output=True, text=True)
     if result.returncode & 3:

@@ -19,7 +19,7 @@ def freeze(sources, minor, root):
 
 
 def freeze_trials(root, work):
-    """Freezes the first minor from this tree, and the second from what a later tree would hold."""
+    """Freezes the first minor from this tree, and the second from a tree that imitates a later one."""
     before, after = os.path.join(work, "before"), os.path.join(work, "after")
     trial.plain(root, before)
     trial.overlay(root, after)

@@ -79,7 +79,7 @@ def write_minor(sources, minor, folder):
 
 
 def write_derived(sources, minor, folder):
-    """Makes from the frozen sources the golden facts, the dump and the sample binary."""
+    """Makes the golden facts, the dump and the sample binary from the frozen sources."""
     projection = header.Projection(sources, minor, "gcc")
     write(os.path.join(folder, "layout.txt"), layout.to_text(layout.facts(projection, reference_compiler()), minor))
     with tempfile.TemporaryDirectory() as work:

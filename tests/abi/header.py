@@ -10,7 +10,7 @@ TABLES = ("dtypes.def", "primitives.def", "scalar_ops.def")
 FILES = ("ep_api.h", "ep_names.h") + TABLES
 # The columns of a row that are promises, besides its name and id. An expression may become better.
 ROW_COLUMNS = {"EP_DTYPE": 2, "EP_PRIMITIVE": 2, "EP_UNARY": 2, "EP_BINARY": 3, "EP_TERNARY": 2, "EP_REDUCE": 1}
-# These say something about the file or the compiler, not about the projection.
+# These describe the file or the compiler, not the projection.
 NOT_FACTS = {"EP_ABI_LATEST_MINOR"}
 
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[A-Za-z_]\w*|\d\w*|\.\.\.|.', re.DOTALL)
@@ -32,7 +32,8 @@ class Struct:
 
 
 class Projection:
-    """What ep_api.h of `root` declares at `minor`: structs, opaque names, typedefs, functions, constants, rows."""
+    """Returns the declarations of ep_api.h of `root` at `minor`: structs, opaque names, typedefs, functions, constants,
+    rows."""
 
     def __init__(self, root, minor, compiler="cc"):
         self.root, self.minor = root, minor
@@ -92,7 +93,7 @@ def checked(command, **more):
 
 
 def preprocess(root, minor, compiler):
-    """The declarations of our own files alone, without those of <stdint.h> and <stddef.h>."""
+    """The declarations of our own files only, without those of <stdint.h> and <stddef.h>."""
     ours, kept = False, []
     for line in run_preprocessor(root, minor, compiler).splitlines():
         marker = re.match(r'# \d+ "([^"]*)"', line)
@@ -108,7 +109,7 @@ def tokens(text):
 
 
 def split(words, separator):
-    """`words` cut at each `separator` that stands in no bracket."""
+    """`words` split at each `separator` that is outside of brackets."""
     parts, depth = [[]], 0
     for word in words:
         depth += (word in "([{") - (word in ")]}")
@@ -190,7 +191,7 @@ def read_rows(root, minor, compiler):
 
 
 def defined_number(root, name):
-    """The number that ep_api.h defines the macro `name` as."""
+    """The number that ep_api.h defines as the macro `name`."""
     with open(os.path.join(root, "ep_api/ep_api.h")) as file:
         return int(re.search(rf"^#define {name} (\w+)", file.read(), re.MULTILINE).group(1), 0)
 
@@ -199,7 +200,7 @@ def defined_number(root, name):
 
 
 def struct_body(text, struct):
-    """(begin, end) of what stands between the braces of `struct`."""
+    """(begin, end) of the text between the braces of `struct`."""
     begin = re.search(rf"\b(?:struct|union) {struct} \{{", text)
     if not begin:
         raise RuntimeError(f"ep_api.h defines no struct {struct}")
@@ -211,7 +212,7 @@ def struct_body(text, struct):
 
 
 def source_members(text, struct):
-    """[(begin, end)] of each declaration of `struct`, its semicolon included, comments and directives between left out."""
+    """[(begin, end)] of each declaration of `struct`, including its semicolon, without comments and directives."""
     begin, end = struct_body(text, struct)
     blank = re.sub(r"//[^\n]*|^[ \t]*#[^\n]*", lambda match: " " * len(match.group()), text[begin:end], flags=re.MULTILINE)
     spans, start, depth = [], None, 0

@@ -2,7 +2,7 @@
 // computes relu on its device, and prints results as lines `key value`. minors_test.py needs one such host per minor.
 //
 // Usage: abi_host FOLDER/libtenon_<name>.so
-// Exit status: 0 it worked; 3 the plug-in was refused (the line `refused` says why); 1 something is wrong.
+// Exit status: 0 it worked; 3 the plug-in was refused (the line `refused` says why); 1 any other failure.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -44,7 +44,7 @@ void check(ep_status status, const char* what) {
 
 void print(const char* key, uint64_t value) { std::printf("%s %llu\n", key, static_cast<unsigned long long>(value)); }
 
-// A struct that the plug-in fills, and bytes behind it that the plug-in must not write.
+// A struct that the plug-in fills, and bytes after it that the plug-in must not write.
 template <class T>
 struct Guarded {
   T value{};
@@ -92,7 +92,7 @@ ep_primitive_desc relu_of(int64_t count) {
   return desc;
 }
 
-// Computes relu of four numbers, through every table of the device.
+// Computes relu of four numbers, using every table of the device.
 void compute(const loader::OpenDevice& device) {
   const ep_device_ops& ops = device.ops;
   const ep_primitive_desc desc = relu_of(4);

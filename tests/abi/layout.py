@@ -17,7 +17,8 @@ SECTION = ".tenon_abi"
 
 
 class Compiler:
-    """One compiler for one language and machine; `why_not` says why it cannot be used here, if it cannot."""
+    """One compiler for one language and machine. `why_not` is the reason why it cannot be used here, if there is
+    one."""
 
     def __init__(self, kind, language, machine):
         self.kind, self.language, self.machine = kind, language, machine
@@ -136,7 +137,7 @@ def differences(frozen, found, minor):
 
 
 def breaks(older, newer):
-    """One sentence per fact by which the golden `newer` does more than append to `older`."""
+    """One sentence per fact in which the golden `newer` changes `older` instead of only appending to it."""
     sentences = []
     own = {"EP_ABI_TARGET_MINOR", "EP_ABI_MINOR"}
     for name, value in older.items():

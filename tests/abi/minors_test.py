@@ -23,7 +23,7 @@ import unittest_report
 
 ROOT, HOSTS = os.path.abspath(sys.argv.pop(1)), os.path.abspath(sys.argv.pop(1))
 MACHINE = platform.machine()
-# What a host of the second minor reads from a plug-in with the additions, and from one without.
+# Results of a host of the second minor with a plug-in that has the additions, and with one that has none.
 FILLED = {"trial_cost": 66, "trial_bytes": 77, "trial_units": 55, "trial_greet": 42, "trial_echo": 42}
 ABSENT = dict.fromkeys(FILLED, 0)
 
@@ -89,7 +89,7 @@ class Minors(unittest.TestCase):
         self.assertEqual(self.works("trial-2", self.plugin("today", "trial-2"), trial.SECOND), FILLED)
 
     def test_what_echoes_has_asked_the_newer_hosts_new_service(self):
-        """21 comes back doubled only if the plug-in called the slot that the second minor appended to ep_host."""
+        """21 is returned doubled only if the plug-in called the slot that the second minor appended to ep_host."""
         self.assertEqual(self.works("trial-2", self.frozen_plugin(trial.SECOND), trial.SECOND)["trial_echo"], 2 * 21)
 
     def test_a_release_takes_plugins_of_its_own_minor_and_no_trial(self):

@@ -31,7 +31,7 @@ OTHER_TYPE = {"uint64_t": "int64_t", "int64_t": "uint64_t", "uint32_t": "int32_t
 
 
 class Mutation:
-    """The gate must name `words`. abidiff sees types but no constants."""
+    """The gate must name `words`. abidiff compares types but not constants."""
 
     def __init__(self, kind, file, text, words, typed=True):
         self.kind, self.file, self.text, self.words, self.typed = kind, file, text, words, typed
@@ -117,12 +117,13 @@ class Mutations(unittest.TestCase):
         return frozen.problems_of(self.work, trial.FIRST, ROOT, [self.compiler], abidiff=abidiff)
 
     def refused(self, mutation):
-        """By the golden facts, in a sentence that begins with each name; and by abidiff alone where types changed."""
+        """The golden facts must refuse it in a sentence that begins with each name, and abidiff alone if types
+        changed."""
         abidiff = mutation.typed and not anchor.why_not()
         problems = self.problems(mutation, abidiff)
         golden = [line.removeprefix(self.compiler.name + ": ") for line in problems if not line.startswith("abidiff: ")]
         named = [word for word in mutation.words if any(line.startswith(word + " ") for line in golden)]
-        # Alignment may keep one of two exchanged neighbours in its place.
+        # Alignment may leave one of two exchanged neighbours in its place.
         self.assertTrue(named and (named == mutation.words or mutation.kind == "exchange"),
                         f"{mutation} is not named:\n" + "\n".join(golden))
         if abidiff:

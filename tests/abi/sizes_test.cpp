@@ -1,5 +1,5 @@
-// Tries struct sizes from 0 to more than there is room for against both negotiations: the loader with a plug-in's
-// tables, and the provider SDK with a host. Every size is tried, including every frozen one.
+// Tests both negotiations with struct sizes from 0 to more than the available room: the loader with a plug-in's tables,
+// and the provider SDK with a host. Every size is tested, including every frozen one.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -36,7 +36,7 @@ std::vector<unsigned char> random_bytes(size_t size, uint32_t seed) {
   return bytes;
 }
 
-// A table as a plug-in might fill it: `size` in its header, no zero byte in the struct, and `tail` behind the struct.
+// A table as a plug-in might fill it: `size` in its header, no zero byte in the struct, and `tail` after the struct.
 template <class T>
 struct Filled {
   TableBuffer<T> buffer;
@@ -131,8 +131,8 @@ TEST(TableSizes, SdkFillWritesTheSmallerOfBothAndNotOneByteMore) {
   }
 }
 
-// The answer of a provider built with the SDK to a host whose table claims `size` bytes. `tail` fills the bytes behind
-// our struct.
+// The status that a provider built with the SDK returns to a host whose table claims `size` bytes. `tail` fills the
+// bytes after our struct.
 struct HostAnswer {
   ep_status status;
   int errors_made = 0;

@@ -1,7 +1,7 @@
 """The two trial minors: today's header and sample, the second with one addition to everything that may grow.
 
-They stand for two released minors until 1.0 freezes some: minor FIRST is the header as it is, minor SECOND appends. A
-folder made by `overlay` holds the header that knows both, as a later ep_api.h would.
+They play two released minors until 1.0 freezes some: minor FIRST is the header as it is, minor SECOND appends. A folder
+made by `overlay` holds a header that contains both, as a later ep_api.h would.
 """
 import os
 
@@ -10,7 +10,7 @@ import header
 FIRST, SECOND = 0x7001, 0x7002
 GUARD = f"\n#if EP_ABI_TARGET_MINOR >= {SECOND:#x}\n%s\n#endif\n"
 
-# What each growing struct gets at its end.
+# The members that each growing struct gets at its end.
 MEMBERS = {
     "ep_host": "  int64_t (*trial_double)(const ep_host* host, int64_t value);",
     "ep_plugin_ops": "  int64_t (*trial_greet)(ep_plugin* plugin, int64_t value);",
@@ -34,7 +34,7 @@ MEMBERS = {
 CONSTANTS = "#define EP_TRIAL_FLAG UINT64_C(1)"
 ROW = "EP_PRIMITIVE(trial_kind, 0x10000, ep_no_attributes, NONE)"
 
-# How the sample fills them: (text it holds once, what comes before that text).
+# The sample's code that fills them: (text that occurs once, text to insert before it).
 SAMPLE = [
     ("static ep_status device_open(", """
 static ep_status trial_echo(ep_device* device, int64_t value, int64_t* out_value, ep_error** error) {
@@ -69,7 +69,7 @@ def plain(root, folder):
 
 
 def overlay(root, folder):
-    """Writes the header and tables that know both minors, and the sample that fills what is new, into `folder`."""
+    """Writes the header and tables with both minors, and the sample that fills the additions, into `folder`."""
     headers, sample = read_sources(root)
     for name, text in headers.items():
         if name == "ep_api.h":

@@ -1,8 +1,8 @@
-"""A plugin of pytest for the array API standard's suite: it lets the suite load for a library without complex dtypes, expects
-the failures that expected.txt lists, and counts how the tests ended, with complex dtypes left out.
+"""A pytest plugin for the array API standard's suite. It lets the suite load for a library without complex dtypes, expects
+the failures that expected.txt lists, and counts the results of the tests without complex dtypes.
 
-The suite takes the widest of the complex dtypes when it is imported, which fails where there is none. The module that does
-so gets a `max` for its import that takes the widest float in that case; tests that need a complex dtype fail later."""
+When the suite is imported, it takes the widest complex dtype, which fails if there is none. During the import the module
+gets a `max` that takes the widest float in that case. Tests that need a complex dtype fail later."""
 
 import builtins
 import collections
@@ -17,7 +17,8 @@ LIST = pathlib.Path(__file__).with_name("expected.txt")
 
 
 class Expected:
-    """A line of the list: `complex` or `differs`, a pattern of test names with * for any text, and why; apart by " | "."""
+    """A line of the list: `complex` or `differs`, a pattern of test names with * for any text, and the reason; split by
+    " | "."""
 
     def __init__(self, line):
         self.kind, pattern, self.why = (part.strip() for part in line.split(" | ", 2))

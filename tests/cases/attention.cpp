@@ -15,7 +15,7 @@ struct Shape {
 
 enum class Bias : uint8_t { NONE, FLOAT, BOOL };
 
-// What a case has beyond its shape.
+// The properties of a case besides its shape.
 struct How {
   std::string_view name;
   int64_t before = -1;
@@ -29,8 +29,8 @@ struct How {
 
 DType statistics_of(DType dtype) { return dtype == DType::f64 ? dtype : DType::f32; }
 
-// Scores are at most 4 * width * scale + 2 in magnitude. Their error moves each weight by a factor of 1 + error, and a
-// mean of values, each at most 2, by as much.
+// Scores are at most 4 * width * scale + 2 in magnitude. Their error changes each weight by a factor of 1 + error, and
+// a mean of values, each at most 2, by the same factor.
 void set_attention_tolerance(Case* made, DType dtype, const Shape& shape, double scale) {
   set_tolerances(made, [&](Tier tier) -> Tolerance {
     const double product = beyond_full("product", tier, dtype).ulps;
@@ -70,7 +70,7 @@ Case attention_case(const Shape& shape, DType dtype, const How& how) {
   return made;
 }
 
-// Heads between the rows, as a model's projections leave them.
+// The heads lie between the rows, as in the result of a model's projections.
 Case heads_inside(Case made) {
   made.name += "_heads_inside";
   for (uint32_t i = 0; i < made.desc.operand_count; ++i) {
@@ -94,7 +94,7 @@ Case broadcast_bias(Case made) {
   return made;
 }
 
-// Keys with stride 1 between rows, as a transposed product leaves them.
+// Keys have stride 1 between rows, as in a transposed product.
 Case keys_transposed(Case made) {
   made.name += "_keys_transposed";
   for (ep_operand_desc& operand : made.desc.operands) {
@@ -138,7 +138,7 @@ void add_attention(std::vector<Case>* cases) {
   }
 }
 
-// Sizes one beside the tiles of kernels, rows of every length, and few queries beside many keys.
+// Sizes one off the tiles of kernels, rows of every length, and few queries with many keys.
 void add_attention_of_tiles(std::vector<Case>* cases) {
   const Shape shapes[] = {
       {"tiles", 1, 2, 1, 129, 65, 16, 8},      {"rows", 1, 1, 1, 35, 129, 72, 65},

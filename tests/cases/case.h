@@ -21,16 +21,16 @@ enum class Fill : uint8_t {
   RANDOM,     // uniform in [low, high] without 0; integers are the whole numbers in that range
   SPECIAL,    // every special value of the dtype (NaN, infinities, -0, denormals, extremes), then random ones
   SPECIAL_A,  // special values, then random ones; for a first operand
-  SPECIAL_B,  // the same in another order, for a second operand: every pair of special values meets
+  SPECIAL_B,  // the same in another order, for a second operand: all pairs of special values occur
   FINITE,     // SPECIAL without NaN and infinities, and nothing above `high` in magnitude
-  GRID,       // multiples of 1/8 in [low, high] without 0: differences and quotients are exact or far from a step
-  DIVISOR,    // RANDOM without 0 and -1 for integers
-  INDEX,      // whole numbers in [low, high], both ends included
-  TIES,       // few distinct values, so that maxima repeat
-  LAST,       // `low` everywhere, but `high` at the last element
-  PEAKS,      // RANDOM in [low, -low], but one element of each row of a matrix is `high`: in row 0 the last one, in
-              // row 1 the one before it, and so on
-  DIAGONAL,   // RANDOM in [low, -low], but element i of the diagonal of each matrix is (i + 1) * `high`
+  GRID,  // multiples of 1/8 in [low, high] without 0: differences and quotients are exact, or far from a rounding step
+  DIVISOR,  // RANDOM without 0 and -1 for integers
+  INDEX,    // whole numbers in [low, high], both ends included
+  TIES,     // few distinct values, so that maxima repeat
+  LAST,     // `low` everywhere except for the last element, which is `high`
+  PEAKS,  // RANDOM in [low, -low], except for one element of each row of a matrix, which is `high`: the last one in row
+          // 0, the one before it in row 1, and so on
+  DIAGONAL,  // RANDOM in [low, -low], except for element i of the diagonal of each matrix, which is (i + 1) * `high`
 };
 
 struct Values {
@@ -48,9 +48,9 @@ struct Tolerance {
   double tiny = 0;
 };
 
-// Where the results of a scalar function end: none is greater than `most` in magnitude, and an argument of at least
-// `from` in magnitude gives exactly the reference. So a sum of parts that cancels there is exact too. `most` 0:
-// nowhere.
+// The bounds of a scalar function's results: no result is greater than `most` in magnitude, and for an argument of at
+// least `from` in magnitude the result equals the reference exactly. So a sum of parts that cancels there is exact too.
+// `most` 0: no bounds.
 struct Saturation {
   double most = 0;
   double from = 0;
@@ -64,12 +64,12 @@ struct Case {
   Tolerance tolerance;         // on tier full
   int32_t fault = 0;           // EP_FAULT_* that every launch must report
   Saturation saturation = {};  // of unary, on tier full
-  // On the lower tiers. Scalar functions have none: the rows of accuracy.def bound each element (range.h).
+  // Tolerances on the lower tiers. Scalar functions have none: the rows of accuracy.def bound each element (range.h).
   Tolerance relaxed = {};
   Tolerance fast = {};
 };
 
-// Gives `test` the tolerance of each tier.
+// Sets the tolerance of each tier in `test`.
 template <class OnTier>
 void set_tolerances(Case* test, const OnTier& on_tier) {
   test->tolerance = on_tier(Tier::full);
@@ -77,12 +77,12 @@ void set_tolerances(Case* test, const OnTier& on_tier) {
   test->fast = on_tier(Tier::fast);
 }
 
-// Makes of a matmul or convolution on f32 with `terms` products per result a case whose products and sums are all
-// denormal numbers.
+// Turns `test`, a matmul or convolution on f32 with `terms` products per result, into a case whose products and sums
+// are all denormal numbers.
 void make_denormal(Case* test, double terms);
 
-// What `tier` allows the function `name` of accuracy.def for an argument of this magnitude, beyond what tier full does.
-// Operands and results are of `dtype`.
+// Returns the error that `tier` allows the function `name` of accuracy.def for an argument of this magnitude, in
+// addition to the error allowed on tier full. Operands and results are of `dtype`.
 struct Bound {
   double ulps = 0;
   double epsilons = 0;
@@ -128,7 +128,7 @@ void add_recurrent_cases(std::vector<Case>* cases);
 void add_fft_cases(std::vector<Case>* cases);
 void add_linear_algebra_cases(std::vector<Case>* cases);
 void add_quantisation_cases(std::vector<Case>* cases);
-// Of the cases before, with one operand in another layout.
+// Adds the cases that give one operand of an earlier case another layout.
 void add_operand_layouts(std::vector<Case>* cases);
 
 }  // namespace tenon::cases

@@ -26,13 +26,13 @@ constexpr std::string_view poison_hint =
     "\n  NaN and huge numbers stand in the outputs before a launch, and between and beside the elements of all "
     "operands";
 
-// The operands whose element at an index makes the output's element there; none for kinds that mix elements.
+// The operands whose element at an index determines the output's element there; none for kinds that mix elements.
 bool is_elementwise(int32_t kind) {
   return kind == EP_PRIMITIVE_copy || kind == EP_PRIMITIVE_unary || kind == EP_PRIMITIVE_binary ||
          kind == EP_PRIMITIVE_ternary;
 }
 
-// The bits of input `i` for the output's element at `index`, before the launch.
+// The bits of input `i` that determine the output's element at `index`, before the launch.
 uint64_t input_bits(const Case& test, const ep_primitive_desc& desc, uint32_t i, const Image& start,
                     const int64_t* index) {
   const ep_operand_desc& operand = desc.operands[i];
@@ -57,7 +57,7 @@ std::string inputs_text(const Case& test, const ep_primitive_desc& desc, const I
   return text;
 }
 
-// The image before the launch, with every denormal element of the inputs of flushed dtypes 0.
+// The image before the launch, in which every denormal element of an input with a flushed dtype is 0.
 Image flushed_inputs(const ep_primitive_desc& desc, const Accuracy& accuracy, Image image,
                      std::set<std::pair<DType, uint64_t>>* denormals) {
   for (uint32_t i = 0; i < desc.operand_count; ++i) {
@@ -75,10 +75,10 @@ Image flushed_inputs(const ep_primitive_desc& desc, const Accuracy& accuracy, Im
   return image;
 }
 
-// A run of the reference: what the results are held against.
+// A run of the reference, with which the results are compared.
 struct Reference {
   Image start, want;
-  std::set<std::pair<DType, uint64_t>> denormals = {};  // what was flushed
+  std::set<std::pair<DType, uint64_t>> denormals = {};  // the flushed values
 };
 
 Reference run_flushed(const Case& test, const ep_primitive_desc& desc, const Accuracy& accuracy, const Image& start) {
@@ -88,21 +88,21 @@ Reference run_flushed(const Case& test, const ep_primitive_desc& desc, const Acc
   std::vector<void*> addresses;
   for (uint32_t i = 0; i < desc.operand_count; ++i) addresses.push_back(made.want.address(i));
   ep_fault fault{};
-  // It cannot fail: the descriptor ran once already. A fault is the other run's too.
+  // Does not fail, because the descriptor already ran once. A fault would occur in the other run too.
   static_cast<void>(
       reference::run(desc, addresses.data(), test.scalars.data(), static_cast<uint32_t>(test.scalars.size()), &fault));
   return made;
 }
 
-// One output of a run, beside the reference.
+// One output of a run, compared with the reference.
 struct Compared {
   const Case& test;
   const ep_primitive_desc& desc;
   uint32_t output;
   Level level;         // of the output's dtype
-  bool tells = false;  // whether results of this dtype may be flushed
+  bool tells = false;  // true if results of this dtype may be flushed
   const Image& start;
-  const Reference* flushed;  // null: nothing is
+  const Reference* flushed;  // null: nothing is flushed
   int64_t wrong = 0;
   uint64_t farthest = 0;  // steps of the wrong elements; 0 if none can be counted
   std::string first = {};
@@ -118,7 +118,7 @@ struct Compared {
   bool is_scalar_function() const {
     return desc.kind == EP_PRIMITIVE_unary || desc.kind == EP_PRIMITIVE_binary || desc.kind == EP_PRIMITIVE_ternary;
   }
-  // Of a scalar function that of tier full, which holds on every tier beside the range.
+  // For a scalar function the tolerance of tier full, which holds on every tier in addition to the range.
   const Tolerance& tolerance() const {
     if (level.tier == Tier::full || is_scalar_function()) return test.tolerance;
     return level.tier == Tier::relaxed ? test.relaxed : test.fast;
@@ -128,7 +128,7 @@ struct Compared {
   std::string limit_text(uint64_t w, const int64_t* index) const;
 };
 
-// What the tier lets a scalar function give here; unknown on tier full and for other kinds.
+// The range that the tier allows for a scalar function here; unknown on tier full and for other kinds.
 Range Compared::range(const Image& from, const int64_t* index) const {
   Range x[3];
   for (Range& one : x) one = {level, std::nanl(""), 0, 0};
@@ -162,7 +162,7 @@ bool Compared::accepts(uint64_t g, uint64_t w, int64_t place, const int64_t* ind
   const Image& image = flushed->want;
   const uint64_t flushed_w = raw_bits(dtype(), image.bytes.data() + image.offsets[output], place);
   if (is_right(flushed->start, g, flushed_w, index)) return true;
-  // A comparison has flushed an argument, and the result is that argument as it was.
+  // A comparison has flushed an argument, and the result is that argument unchanged.
   return tells && flushed->denormals.contains({dtype(), g}) &&
          is_right(flushed->start, g & sign_bit(dtype()), flushed_w, index);
 }
@@ -222,7 +222,7 @@ Status settle_output(const Case& test, const ep_primitive_desc& desc, uint32_t i
   return compared.status();
 }
 
-// Whether an operand of `desc` may be flushed.
+// True if an operand of `desc` may be flushed.
 bool may_flush(const ep_primitive_desc& desc, const Accuracy& accuracy) {
   if (moves_elements(desc)) return false;
   return std::any_of(desc.operands, desc.operands + desc.operand_count,

@@ -6,10 +6,10 @@
 
 namespace tenon::cases {
 
-// Ok if every output element of `got` is within what the tier of `accuracy` allows of `want`, and every other byte
-// equals `want`. Both began as the image `start`. Where the device flushes denormals, each may count as 0, also to a
-// comparison alone: the result may then be an argument that is denormal where the reference's is 0. The message names
-// the first wrong element, and rule B02 where flushing explains all wrong elements.
+// Ok if every output element of `got` is within the bounds of the tier of `accuracy` around `want`, and every other
+// byte equals `want`. Both began as the image `start`. If the device flushes denormals, each denormal may count as 0,
+// even where a function only compares: the result may then be a denormal argument where the reference has 0. The
+// message names the first wrong element, and rule B02 if flushing explains all wrong elements.
 Status compare_images(const Case& test, const ep_primitive_desc& desc, const Image& start, const Accuracy& accuracy,
                       const Image& got, const Image& want);
 

@@ -14,7 +14,7 @@ struct Shape {
   ep_convolution_attributes attributes;
   bool bias;
   Dims output_padding;
-  bool constant = false;  // the weight of all cases with epilogues never changes
+  bool constant = false;  // the weight is constant, as in all cases with epilogues
 };
 
 ep_convolution_attributes window(int32_t rank, int64_t groups, int64_t stride, int64_t dilation, int64_t pad_low,
@@ -93,7 +93,7 @@ Case convolution_case(const Shape& shape, DType in, DType out, bool channels_las
   return made;
 }
 
-// Convolutions with epilogues, and with a weight that never changes.
+// Convolutions with epilogues, and with a constant weight.
 void add_fused_cases(const Shape& shape, bool channels_last, std::vector<Case>* cases) {
   const std::string order = channels_last ? "_nhwc" : "";
   const auto made = [&](const char* suffix) {

@@ -11,7 +11,7 @@
 namespace tenon::cases {
 namespace {
 
-// The bit patterns of a floating dtype as whole numbers in the order of their values. -0 and 0 are both 0.
+// Maps the bit patterns of a floating dtype to integers in the order of their values. -0 and 0 are both 0.
 int64_t ordered(DType dtype, uint64_t bits) {
   const uint64_t sign = uint64_t{1} << (dtype_info(dtype).bits - 1);
   const auto magnitude = static_cast<int64_t>(bits & (sign - 1));
@@ -33,7 +33,7 @@ bool is_near(DType dtype, const Tolerance& tolerance, uint64_t got, uint64_t wan
   const double w = decode_float(dtype, want);
   const auto steps = steps_between(dtype, got, want);
   if (!steps.has_value()) return std::isnan(g) && std::isnan(w);
-  // A double holds every tolerance exactly, and a number of steps that it must round is far beyond any.
+  // A double holds every tolerance exactly. A number of steps that it must round is far beyond any tolerance.
   if (static_cast<double>(*steps) <= tolerance.ulps) return true;
   const bool wide = dtype == DType::f64;
   const double epsilon = wide ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
@@ -58,7 +58,7 @@ std::pair<long double, long double> ends_of(DType dtype, const Range& range, uin
   if (range.low == range.exact && range.high == range.exact) return {center, center};
   const bool wide = dtype == DType::f64;
   const long double times = wide ? 2 : 1;
-  // And a little for the rounding of the ends themselves, in the 64 bits of a long double.
+  // Adds a little for the rounding of the ends themselves, in the 64 bits of a long double.
   const long double rounding = step + step * (wide ? 0x1p-8L : 0x1p-20L);
   return {center - times * (range.exact - range.low + rounding),
           center + times * (range.high - range.exact + rounding)};

@@ -1,5 +1,5 @@
-// The elements of an operand in an image: their places, their bits, the greatest values of their dtypes. For the files
-// of this folder.
+// The elements of an operand in an image: their positions, their bits, the greatest values of their dtypes. For the
+// files of this folder.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ inline int64_t extent(const ep_operand_desc& operand) {
   return last + 1;
 }
 
-// Visits each element of the operand once, even if a stride of 0 repeats it: its number in order, its offset, its
-// index.
+// Visits each element of the operand once, even if a stride of 0 repeats it. Passes its number in order, its offset and
+// its index.
 template <class Visit>
 void for_each_element(const ep_operand_desc& operand, Visit&& visit) {
   int64_t dims[EP_MAX_RANK];
@@ -62,7 +62,7 @@ inline void put_bits(DType dtype, void* base, int64_t place, uint64_t bits) {
   }
 }
 
-// The bits of an element; for narrow integers those of its value.
+// The bits of an element; for narrow integers the bits of its value.
 inline uint64_t raw_bits(DType dtype, const void* base, int64_t place) {
   const bool whole = is_floating(dtype) || dtype == DType::boolean;  // a bool is 0 or 1
   if (!whole) return reference::load<uint64_t>(dtype, base, place);

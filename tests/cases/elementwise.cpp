@@ -233,7 +233,7 @@ Case binary_case(const ScalarRow& row, DType dtype, const BinaryLayout& layout, 
   return made;
 }
 
-// Divisors that a processor's division traps at: 0 is a fault; the quotient of the least integer and -1 wraps.
+// Divisors at which a processor's division traps: 0 is a fault; the quotient of the least integer and -1 wraps.
 void add_divisor_cases(const ScalarRow& row, DType dtype, std::vector<Case>* cases) {
   const BinaryLayout by_zero = {"divide_by_zero", {53}, {1}, {1}, {1}};
   Case made = binary_case(row, dtype, by_zero, {Fill::SPECIAL, -8, 8}, {});

@@ -1,4 +1,4 @@
-// Cases of what training needs: the weight gradient of convolution, the backward kinds of pooling and norms, and
+// Cases of the kinds for training: the weight gradient of convolution, the backward kinds of pooling and norms, and
 // batch_norm over its own batch.
 #include <string_view>
 
@@ -13,7 +13,7 @@ constexpr DType floats[] = {DType::f32, DType::f64, DType::f16, DType::bf16};
 
 DType statistics_of(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
 
-// Results are sums that are off by at most `epsilons`, and rounded once.
+// Results are sums with an error of at most `epsilons`, rounded once.
 void set_sum_tolerance(Case* test, DType dtype, double epsilons) {
   set_tolerances(test, [&](Tier tier) -> Tolerance {
     const double more = beyond_full("product", tier, dtype).ulps + beyond_full("div", tier, dtype).ulps;
@@ -129,7 +129,7 @@ Case pooling_backward_case(const PoolingShape& shape, int32_t op, DType dtype, b
 }
 
 void add_pooling_backwards(std::vector<Case>* cases) {
-  // Each window holds the whole plane, so that every index is one of its window.
+  // Each window covers the whole plane, so every index is an index of its window.
   const PoolingShape whole[] = {
       {"all", {2, 3, 5, 6}, {9, 11}, {1, 1}, {4, 5}},
       {"all_stride_2", {1, 4, 5, 6}, {9, 11}, {2, 3}, {4, 5}},
@@ -180,7 +180,7 @@ std::string norm_name(std::string_view kind, bool affine, DType dtype, std::stri
   return fmt::format("{}/{}/{}/{}", kind, affine ? "affine" : "plain", dtype_name(dtype), layout);
 }
 
-// SRC, the optional SCALE, MEAN, INV_STD and GRADIENT of a backward kind, whose results stand in `made` already.
+// Adds SRC, the optional SCALE, MEAN, INV_STD and GRADIENT of a backward kind. `made` already has the results.
 void add_backward_inputs(Case* made, const NormShape& shape, DType dtype, const Dims& strides, bool affine,
                          const Dims& parameters, const Dims& statistics) {
   add_operand(made->desc, EP_ROLE_SRC, dtype, shape.dims, strides);

@@ -15,7 +15,7 @@
 namespace tenon::cases {
 namespace {
 
-// A generator that is small, good enough, and equal everywhere (splitmix64).
+// A small generator that gives the same numbers on every machine (splitmix64).
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
@@ -104,7 +104,7 @@ double value_of(DType dtype, const Values& values, int64_t number, Random* rando
   }
 }
 
-// The number of the special value for element `number`, or -1.
+// The index of the special value for element `number`, or -1.
 int64_t special_number(Fill fill, int64_t number, int64_t count) {
   switch (fill) {
     case Fill::SPECIAL:
@@ -145,8 +145,8 @@ void fill_operand(const Values& values, const ep_operand_desc& operand, void* ba
 
 // --- poison ---
 
-// The poison at element `number`: NaN, a huge number and a huge negative number in turn. A kernel that adds to poison,
-// takes a minimum or maximum with it, or leaves it, exceeds every tolerance at one of three elements.
+// The poison at element `number`: NaN, a huge number and a huge negative number in turn. If a kernel adds to poison,
+// takes a minimum or maximum with it, or leaves it, at least one of three elements exceeds every tolerance.
 uint64_t poison_bits(DType dtype, uint64_t number) {
   const uint64_t turn = number % 3;
   if (is_floating(dtype)) {

@@ -19,7 +19,7 @@ struct Image {
   void* address(uint32_t operand) { return bytes.data() + offsets[operand]; }
 };
 
-// Room for all operands of `desc`, poisoned everywhere, gaps and guards included: NaN, huge and huge negative numbers
+// Room for all operands of `desc`. All of it is poison, gaps and guards included: NaN, huge and huge negative numbers
 // in turn; `turn` says which comes first. Poison that a kernel leaves, adds to or reads by mistake exceeds every
 // tolerance. With `in_place` the operand that may alias DST lies at DST.
 Image make_image(const ep_primitive_desc& desc, bool in_place, uint64_t turn = 0);

@@ -1,5 +1,5 @@
-// Every operand of every kind in layouts that a dense tensor has not. They are made of the cases of the other files, so
-// that a new kind or operand has them at once.
+// Every operand of every kind in layouts that are not dense. The cases are derived from those of the other files, so a
+// new kind or operand gets them automatically.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -16,7 +16,7 @@ namespace {
 
 using descriptor::FieldType;
 
-constexpr int64_t most_elements = 20000;  // of all operands together, so that the reference takes no time
+constexpr int64_t most_elements = 20000;  // of all operands together, so that the reference is fast
 
 bool is_scalar(const ep_operand_desc& operand) { return (operand.flags & EP_OPERAND_FLAG_SCALAR) != 0; }
 
@@ -26,15 +26,15 @@ int64_t elements_of(const ep_operand_desc& operand) {
   return elements;
 }
 
-// Scalar functions of one kind share their loops, so that one function stands for all.
+// Scalar functions of one kind share their loops, so one function is enough.
 bool tells_apart(FieldType type) {
   const FieldType numbers[] = {FieldType::I32,   FieldType::I64,    FieldType::MASK,    FieldType::F64,
                                FieldType::UNARY, FieldType::BINARY, FieldType::TERNARY, FieldType::REDUCE};
   return std::find(std::begin(numbers), std::end(numbers), type) == std::end(numbers);
 }
 
-// Cases with the same text are of one family: kind, mode, and of each operand role, dtype, rank, flags and the axes
-// that stride 0 repeats.
+// Cases with the same text form a family. The text has the kind, the mode, and for each operand its role, dtype, rank,
+// flags and the axes that stride 0 repeats.
 std::string family_of(const ep_primitive_desc& desc) {
   std::string text = fmt::format("{} {}", desc.kind, desc.epilogue_count);
   for (const descriptor::Field& field : descriptor::fields()) {
@@ -49,8 +49,8 @@ std::string family_of(const ep_primitive_desc& desc) {
   return text;
 }
 
-// The least and, of floats, whose large operands have kernels of their own, the greatest case of a family, of those in
-// which the most operands have an axis of two elements.
+// The smallest case of a family and, for floats, whose large operands have kernels of their own, the largest. Only
+// cases count in which as many operands as possible have an axis of two elements.
 struct Family {
   const Case* least = nullptr;
   const Case* greatest = nullptr;
@@ -83,7 +83,7 @@ bool spread(ep_operand_desc* operand) {
   return changes;
 }
 
-// Repeats what lies along one axis.
+// Repeats the elements along one axis.
 bool repeat(ep_operand_desc* operand, int32_t axis) {
   if (operand->dims[axis] == 1 || operand->strides[axis] == 0) return false;
   operand->strides[axis] = 0;
@@ -95,12 +95,12 @@ bool repeat_last(ep_operand_desc* operand) { return operand->rank > 1 && repeat(
 struct Layout {
   std::string_view name;
   bool repeats;
-  bool (*apply)(ep_operand_desc*);  // false: it changes nothing
+  bool (*apply)(ep_operand_desc*);  // false: it changed nothing
 };
 constexpr Layout layouts[] = {
     {"spread", false, spread}, {"repeated", true, repeat_first}, {"repeated_last", true, repeat_last}};
 
-// Equal rows have no inverse, and no variance: such a result is a rounding error.
+// Equal rows have no inverse and no variance, so such a result would be a rounding error.
 bool needs_variety(int32_t kind, int32_t role) {
   return role == EP_ROLE_SRC && (kind == EP_PRIMITIVE_linear_algebra || table::is_output(kind, EP_ROLE_INV_STD));
 }
@@ -118,7 +118,7 @@ bool repeats_a_factor(const ep_primitive_desc& desc) {
   });
 }
 
-// True if the reduction is over equal elements, of whose sums the rounding errors add up.
+// True if the reduction is over equal elements: the rounding errors of their sums add up.
 bool reduces_equals(const ep_primitive_desc& desc) {
   if (desc.kind != EP_PRIMITIVE_reduce) return false;
   for (const descriptor::Field& field : descriptor::fields()) {
@@ -133,7 +133,7 @@ bool reduces_equals(const ep_primitive_desc& desc) {
   return false;
 }
 
-// Repeats one factor at a time: of sums of equal products the rounding errors add up.
+// Repeats one factor at a time: in sums of equal products the rounding errors add up.
 void add_layouts_of(const Case& test, std::vector<Case>* cases) {
   const bool repeated = repeats_a_factor(test.desc);
   for (uint32_t i = 0; i < test.desc.operand_count; ++i) {

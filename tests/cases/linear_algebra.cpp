@@ -1,5 +1,5 @@
-// Cases of linear_algebra. The matrices are such that each result is far from depending on rounding: a dominant
-// diagonal where a matrix is solved or taken apart by values.
+// Cases of linear_algebra. The matrices are chosen so that rounding hardly changes a result: they have a dominant
+// diagonal where a matrix is solved or decomposed into eigen- or singular values.
 #include <string_view>
 
 #include "primitives/text/format.h"
@@ -14,7 +14,7 @@ struct Shape {
   int64_t m, n;
 };
 
-// What `op` gives and takes besides SRC and DST; c: columns of the right side.
+// The results and inputs of `op` besides SRC and DST; c: columns of the right side.
 struct Op {
   std::string_view name;
   int32_t op;
@@ -71,7 +71,8 @@ Case linear_case(const Shape& shape, const Op& op, DType dtype, bool more, std::
   add_outputs(&made, shape, op, dtype, more);
   made.values.assign(made.desc.operand_count, {});
   add_operand(made.desc, EP_ROLE_SRC, dtype, matrix(shape, shape.m, shape.n));
-  // Magnitudes below the diagonal stay far below it: 1 / 8 each, at most 40 of them beside a diagonal of at least 8.
+  // Magnitudes below the diagonal stay far smaller than the diagonal: 1 / 8 each, at most 40 of them, with a diagonal
+  // of at least 8.
   made.values.push_back(op.fill == Fill::DIAGONAL ? Values{op.fill, -0.125, 8} : Values{op.fill, -1, 1});
   if (op.op == EP_LINEAR_DETERMINANT) made.values.back() = {op.fill, -0.125, 0.5};
   if (op.op <= EP_LINEAR_LEAST_SQUARES) {

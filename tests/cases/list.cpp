@@ -4,8 +4,8 @@
 
 namespace tenon::cases {
 
-// Values up to 1e-20: products up to 1e-40, and their sums stay below 1.17e-38. The last place of each is 2^-149, which
-// is 2^-23 of the least normal number.
+// Values up to 1e-20 have products up to 1e-40, and the sums of these stay below 1.17e-38. The last place of each is
+// 2^-149, which is 2^-23 of the least normal number.
 void make_denormal(Case* test, double terms) {
   test->name += "_denormals";
   for (uint32_t i = 0; i < test->desc.operand_count; ++i) {

@@ -38,7 +38,7 @@ const Shape shapes[] = {
     {"attention_scores", {2, 4}, {2, 4}, {2, 4}, 16, 16, 32, false, true, Bias::NONE},
 };
 
-// Strides of a dense [batch..., rows, columns]. A batch axis of 1 gets stride 0 where `full` is longer.
+// Strides of a dense [batch..., rows, columns]. A batch axis of 1 gets stride 0 if `full` is longer there.
 Dims strides_of(const Dims& batch, const Dims& full, int64_t rows, int64_t columns, bool transposed) {
   Dims dims = batch;
   dims.push_back(rows);
@@ -125,7 +125,7 @@ const Layout layouts[] = {
     {"bias_column", {}, 33, 17, 65, {}, {}, {}, {1, 0}, true},
     {"bias_one_value", {}, 33, 17, 65, {}, {}, {}, {0, 0}, true},
     {"bias_transposed", {}, 33, 17, 65, {}, {}, {}, {1, 33}, true},
-    // An axis of one element has any stride, 0 and 1 included, so its stride is no leading dimension.
+    // An axis of one element may have any stride, 0 and 1 included, so its stride is not a leading dimension.
     {"row_stride_0", {}, 1, 33, 65, {33, 1}, {0, 1}, {33, 1}, {}, false},
     {"row_stride_1", {}, 1, 33, 65, {1, 1}, {1, 1}, {33, 1}, {}, false},
     {"row_of_a_transposed", {}, 1, 33, 65, {1, 7}, {1, 9}, {1, 70}, {}, false},
@@ -237,7 +237,7 @@ void add_matmul_epilogues(std::vector<Case>* cases) {
   constant_padded.desc.operands[2].strides[0] = 24;
   cases->push_back(constant_padded);
 
-  // Large enough to be worth a layout of the provider's own: long rows, and a transposed weight.
+  // Large enough for a layout of the provider's own: long rows, and a transposed weight.
   for (const Shape& large : {Shape{"long_rows", {}, {}, {}, 37, 41, 3072, false, false, Bias::ROW},
                              Shape{"wide", {}, {}, {}, 150, 72, 100, false, true, Bias::ROW},
                              Shape{"one_row", {}, {}, {}, 1, 1000, 512, false, true, Bias::NONE}}) {
@@ -276,7 +276,7 @@ void add_matmul_cases(std::vector<Case>* cases) {
     cases->push_back(matmul_case(shape, DType::f16, DType::f32, ""));
     cases->push_back(matmul_case(shape, DType::i8, DType::i32, ""));
   }
-  // Once for kernels of small products, once for others.
+  // One case for kernels of small products, one for other kernels.
   for (const Shape& shape : {Shape{"odd", {}, {}, {}, 33, 17, 65, false, false, Bias::NONE},
                              Shape{"square", {}, {}, {}, 97, 83, 101, false, false, Bias::NONE}}) {
     Case denormal = matmul_case(shape, DType::f32, DType::f32, "");

@@ -72,7 +72,7 @@ void add_gathers(std::vector<Case>* cases) {
     cases->push_back(gather_case(shape, EP_GATHER_ELEMENTS, DType::f32, DType::i32));
 
   for (int32_t mode : {EP_GATHER_SLICES, EP_GATHER_ELEMENTS}) {
-    // Many indices in a row, none of which counts from the end.
+    // Many consecutive indices, all counted from the start.
     const GatherShape long_row = {"long_row", {2, 91}, 1, mode == EP_GATHER_SLICES ? Dims{131} : Dims{2, 131}};
     for (DType dtype : moved_types) {
       for (DType index_type : {DType::i64, DType::i32}) {
@@ -86,7 +86,7 @@ void add_gathers(std::vector<Case>* cases) {
     transposed.desc.operands[1].strides[0] = 1;
     transposed.desc.operands[1].strides[1] = 9;
     cases->push_back(transposed);
-    // Indices one step beyond the axis. They point outside the source, or, along an axis in the middle, at another
+    // Indices one step beyond the axis. They point outside the source or, along an axis in the middle, at another
     // element.
     const GatherShape beyond_shapes[] = {
         {"out_of_range", {9, 17}, 0, mode == EP_GATHER_SLICES ? Dims{6} : Dims{6, 17}},
@@ -112,7 +112,7 @@ struct PartShape {
   Dims dims;  // of the whole operand
   int32_t axis;
   std::vector<int64_t> lengths;
-  bool every_type = false;  // and not f32 alone
+  bool every_type = false;  // not only f32
 };
 
 Case part_case(const PartShape& shape, bool splits, DType dtype, std::string_view suffix = "") {

@@ -23,8 +23,8 @@ std::string path(std::string_view kind, std::string_view what, DType dtype, std:
   return name.append("/").append(what).append("/").append(dtype_name(dtype)).append("/").append(layout);
 }
 
-// (x - mean) * inv_std has magnitude 2. Mean and variance of n numbers below 8 have an error of a few epsilon each. On
-// the lower tiers each result, of magnitude 8 at most, has a root and a quotient that are further off.
+// (x - mean) * inv_std has magnitude 2. Mean and variance of n numbers below 8 have an error of a few epsilons each. On
+// the lower tiers each result, of magnitude at most 8, has a larger error from a root and a quotient.
 void set_norm_tolerance(Case* test, DType dtype) {
   set_tolerances(test, [&](Tier tier) -> Tolerance {
     const double more = beyond_full("sqrt", tier, dtype).ulps + beyond_full("div", tier, dtype).ulps;

@@ -23,7 +23,7 @@ struct Line {
   int32_t axis;
 };
 
-// Every length from one element to beyond the widest vector, and lines that are long enough for several threads.
+// Every length from one element to more than the widest vector, and lines that are long enough for several threads.
 std::vector<Line> lines() {
   const Dims cube = {5, 37, 7};
   std::vector<Line> lines = {
@@ -52,7 +52,7 @@ bool is_for_all_types(const Line& line) { return line.name == "middle" || line.n
 
 constexpr std::string_view scan_names[] = {"", "sum", "prod", "max", "min", "log_sum_exp"};
 
-// As a reduction of the whole line.
+// The same error as in a reduction of the whole line.
 Tolerance scan_tolerance(int32_t op, DType dtype, double length, Tier tier) {
   const double step = dtype_info(dtype).bits < 32 ? 1 : 0;
   if (op == EP_SCAN_SUM) return {step, 2 * length, 0};
@@ -120,7 +120,7 @@ void add_scans(std::vector<Case>* cases) {
 
 // --- sort and top_k ---
 
-// Which outputs there are.
+// The outputs that a case has.
 struct Outputs {
   std::string_view name;
   bool values, positions;
@@ -321,7 +321,7 @@ struct Places {
   std::string_view name;
   Dims src;
   int32_t batch;
-  Dims indices;  // the last axis has the coordinates
+  Dims indices;  // the last axis holds the coordinates
   Dims taken;
 };
 

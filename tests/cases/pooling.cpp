@@ -78,7 +78,7 @@ Case pooling_case(const Shape& shape, const Op& op, DType dtype, bool channels_l
   made.values.assign(made.desc.operand_count, {fill, -8, 8});
   if (op.op != EP_POOLING_MAX) {
     set_tolerances(&made, [&](Tier tier) -> Tolerance {
-      // The error of a power grows with its exponent's logarithm: 128 steps hold from 1/p on.
+      // The error of a power grows with the logarithm of its exponent: 128 steps are enough for exponents from 1/p on.
       const double powers = op.p == 0 ? 0 : 128 + 2 * beyond_full("pow", tier, dtype, 8).ulps;
       const double more = beyond_full("div", tier, dtype).ulps + powers;
       return {dtype_info(dtype).bits < 32 ? 1.0 : 2.0 + more, 64 + 8 * more, 0};

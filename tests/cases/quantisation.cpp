@@ -1,4 +1,4 @@
-// quantise, dequantise, and matmul and convolution of quantised operands.
+// Cases of quantise, dequantise, and of matmul and convolution with quantised operands.
 #include <string_view>
 
 #include "primitives/text/format.h"
@@ -7,14 +7,14 @@
 namespace tenon::cases {
 namespace {
 
-// How scale and zero point lie over an operand, and their dims.
+// How scale and zero point are spread over an operand, and their dims.
 struct Layout {
   std::string_view name;
   ep_quantisation how;
   Dims dims;
 };
 
-// Of an operand of shape [4, 6, 10].
+// For an operand of shape [4, 6, 10].
 const Dims kShape = {4, 6, 10};
 const Layout layouts[] = {
     {"tensor", {0, 0, {0, 0}}, {1, 1, 1}},           {"axis", {0b010, 0, {0, 0}}, {1, 6, 1}},
@@ -34,7 +34,7 @@ const Type quantised_types[] = {
 
 bool takes_zero_point(DType dtype) { return !is_floating(dtype); }
 
-// A scale, and a zero point unless `type` has none, in the order of their roles.
+// Adds a scale, and a zero point unless `type` has none, in the order of their roles.
 void add_parameters(Case* made, int32_t scale_role, DType scale, const Type& type, const Layout& layout,
                     Values scale_values, bool zero_point) {
   add_operand(made->desc, scale_role, scale, layout.dims);
@@ -44,7 +44,7 @@ void add_parameters(Case* made, int32_t scale_role, DType scale, const Type& typ
   made->values.push_back({Fill::RANDOM, type.low, type.high});
 }
 
-// One quotient or product, exact on tier full; on the lower tiers a result that is a float may be its neighbour.
+// A result is one quotient or product, exact on tier full. On the lower tiers a floating result may be off by one step.
 void set_conversion_tolerance(Case* made, DType dst) {
   if (is_floating(dst)) made->relaxed = made->fast = {1, 0, 0};
 }
@@ -157,7 +157,7 @@ void add_numbers(Case* made, int32_t scale_role, const Numbers& numbers) {
   made->values.push_back({Fill::RANDOM, numbers.type.low, numbers.type.high});
 }
 
-// The operands that follow DST, SRC and the weight. `bias` has the dims and strides of a bias.
+// Adds the operands that follow DST, SRC and the weight. `bias` has the dims and strides of a bias.
 void finish_product(Case* made, const Product& product, const Dims& bias, const Dims& bias_strides, double terms) {
   const bool to_numbers = is_quantised(product.dst_numbers);
   if (product.bias) {
@@ -271,7 +271,8 @@ Case convolution_case(const Product& product, int64_t groups) {
   return made;
 }
 
-// --- larger products of bytes, whose scales keep sums exact: several panels of columns, and rests of all kinds ---
+// --- larger products of bytes, whose scales keep sums exact: several panels of columns, and remainders of all kinds
+// ---
 
 struct Bytes {
   std::string_view name;
@@ -440,7 +441,7 @@ Case binary_case(int32_t op, std::string_view name, DType dtype, bool repeated) 
   return made;
 }
 
-// The greatest of bytes, channels last.
+// The maximum of bytes, channels last.
 Case byte_pooling(DType dtype) {
   Case made = {
       fmt::format("pooling/bytes/{}_channels_last", dtype_name(dtype)), make_desc(EP_PRIMITIVE_pooling), {}, {}, {}, 0};

@@ -1,4 +1,4 @@
-// Cases of random. The numbers of one seed and offset have the same bits everywhere, but normal ones on lower tiers.
+// Cases of random. One seed and offset give the same bits everywhere, except for normal numbers on lower tiers.
 #include <string_view>
 
 #include "primitives/text/format.h"
@@ -23,7 +23,7 @@ Case random_case(int32_t distribution, DType dtype, std::string_view layout, con
   made.desc.attributes.random.distribution = distribution;
   add_operand(made.desc, EP_ROLE_DST, dtype, dims, strides);
   made.values.assign(1, {});
-  // The offset is such that its lower half overflows.
+  // With this offset its lower half overflows.
   made.scalars = {make_scalar(DType::u64, 0x123456789ABCDp3), make_scalar(DType::u64, 0x3FFFFFFFFp0)};
   if (normal) {
     const double narrow = dtype_info(dtype).bits < 32 ? 1 : 0;

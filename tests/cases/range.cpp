@@ -45,7 +45,7 @@ Range hull(const Range& x, const Range& y, Number exact) {
   return {x.level, std::min(x.low, y.low), exact, std::max(x.high, y.high)};
 }
 
-// What the arithmetic makes of a result: it may overflow and, if the device flushes, vanish.
+// The effect of the arithmetic on a result: it may overflow and, if the device flushes, become 0.
 Range stored(Range x) {
   if (!x.known()) return x;
   if (x.high > greatest(x.level)) x.high = infinite;
@@ -62,12 +62,12 @@ Number error_at(const Level& level, const Bound& bound, Number value) {
   return std::max(bound.ulps * unit_at(value, level.wide), bound.epsilons * epsilon(level));
 }
 
-// A result before its error: every end moves outward by the bound there.
+// Applies the error to a result: each end moves outward by the bound there.
 Range with_error(const Range& x, const Bound& bound) {
   return stored({x.level, x.low - error_at(x.level, bound, x.low), x.exact, x.high + error_at(x.level, bound, x.high)});
 }
 
-// The row of one function, which is looked up once.
+// The row of one function. It is looked up once.
 #define ROW(name)                                          \
   []() -> const AccuracyRow& {                             \
     static const AccuracyRow& found = accuracy_row(#name); \
@@ -80,7 +80,7 @@ Bound bound_at(const AccuracyRow& row, const Range& x) {
   return bound_of(row, x.level, static_cast<double>(magnitude(x)));
 }
 
-// A function that never falls, on its domain from `first` to `last`.
+// A non-decreasing function, on its domain from `first` to `last`.
 Range rising(const Range& x, const AccuracyRow& row, Number (*f)(Number), Number first = -infinite,
              Number last = infinite) {
   if (!x.known()) return x;
@@ -88,7 +88,7 @@ Range rising(const Range& x, const AccuracyRow& row, Number (*f)(Number), Number
   return with_error({x.level, at(x.low), f(x.exact), at(x.high)}, bound_at(row, x));
 }
 
-// What the function itself may give, and on the tiers to which it applies also what `inherited` may.
+// The range of the function itself and, on the tiers to which `inherited` applies, also the range of `inherited`.
 Range widened(const Range& own, const Range& inherited) {
   const bool applies = own.level.tier != Tier::full && !(own.level.wide && own.level.tier == Tier::relaxed);
   return applies && inherited.known() && own.known() ? hull(own, inherited, own.exact) : own;
@@ -127,7 +127,7 @@ Range ep_div(const Range& x, const Range& y) {
   const auto divide = [](Number a, Number b) { return a / b; };
   const bool point = y.low == y.high;
   if (!point && y.known() && y.low <= 0 && y.high >= 0) {
-    const bool sure = y.low == 0 || y.high == 0;  // the sign of the divisor
+    const bool sure = y.low == 0 || y.high == 0;  // the sign of the divisor is known
     if (!sure) return {x.level, -infinite, x.exact / y.exact, infinite};
     const Number zero = y.low == 0 ? Number(0) : Number(-0.0L);
     const Range divisor = {y.level, y.low == 0 ? zero : y.low, y.exact, y.low == 0 ? y.high : zero};
@@ -136,7 +136,7 @@ Range ep_div(const Range& x, const Range& y) {
   return with_error(corners(x, y, divide), bound_at(ROW(div), x));
 }
 
-// Of a function whose results are never negative.
+// A function whose results are never negative.
 Range not_negative(Range x) {
   if (x.known()) x.low = std::max<Number>(x.low, 0);
   return x;
@@ -154,7 +154,7 @@ Range ep_erfc(const Range& x) {
   return not_negative(rising(ep_neg(x), ROW(erfc), [](Number v) { return std::erfc(-v); }));
 }
 
-// True if the argument is beyond what the tier promises for periodic functions.
+// True if the argument is outside of the tier's promise for periodic functions.
 bool is_far(const Range& x) {
   const bool limited = x.level.tier == Tier::fast || (x.level.tier == Tier::relaxed && !x.level.wide);
   return limited && magnitude(x) > pi;
@@ -177,7 +177,7 @@ Range ep_tan(const Range& x) {
   return widened(rising(x, ROW(tan), std::tan), inherited_tan(x, x));
 }
 
-// The functions that are all alike: rising, and inherited from other functions.
+// Functions of the same form: non-decreasing, and inherited from other functions.
 #define INHERITING(name, ...)                                                             \
   Range inherited_##name(const Range& x, const Range& y);                                 \
   Range ep_##name(const Range& x) {                                                       \
@@ -224,7 +224,7 @@ Range ep_trunc(const Range& x) {
 Range ep_rint(const Range& x) {
   return exactly(x, [](Number v) { return std::nearbyint(v); });
 }
-// For single values, as all arguments of these are; wider ranges have no use.
+// For single values, because all arguments of these functions are single values.
 template <class F>
 Range of_values(const Range& x, const Range& y, const F& f) {
   if (x.low != x.high || y.low != y.high) return unknown(x.level);
@@ -297,7 +297,7 @@ constexpr bool is_floating_domain(Domain domain) {
   return domain != Domain::INTEGER && domain != Domain::BITS && domain != Domain::BOOL && domain != Domain::COND;
 }
 
-// T is Range; a template, so that a row of another domain need not compile.
+// T is Range. This is a template so that a row of another domain need not compile.
 #define EXPRESSION(id, domain, expression)                                                            \
   case id:                                                                                            \
     if constexpr (is_floating_domain(Domain::domain) && sizeof(T) != 0) return result_of(expression); \

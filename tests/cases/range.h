@@ -1,5 +1,5 @@
-// Range: the values that a function may give on a tier of accuracy, from the bounds of ep_api/accuracy.def. The prelude
-// of scalar_ops.def is defined on ranges, so an expression of a row gives the range of its result.
+// Range: the values that a function may return on a tier of accuracy, from the bounds of ep_api/accuracy.def. The
+// prelude of scalar_ops.def is defined on ranges, so an expression of a row gives the range of its result.
 #pragma once
 
 #include <string_view>
@@ -23,7 +23,7 @@ struct Range {
   bool known() const;
 };
 
-// Which truth values are possible.
+// The possible truth values of a comparison of ranges.
 struct Truth {
   bool may_hold = false, may_fail = false;
 };
@@ -35,8 +35,8 @@ struct AccuracyRow {
 };
 const AccuracyRow& accuracy_row(std::string_view name);
 
-// What a row allows on a tier for an argument of a magnitude: units in the last place, or, where that is greater, an
-// error of so many epsilons (2^-23 for f32, 2^-52 for f64): a Bound.
+// Returns what a row allows on a tier for an argument of this magnitude: units in the last place, or, if that is more,
+// an error in epsilons (2^-23 for f32, 2^-52 for f64).
 Bound bound_of(const AccuracyRow& row, const Level& level, double magnitude);
 
 // The distance of the f32 or f64 number nearest to `value` from the next one, away from 0.
@@ -45,8 +45,8 @@ long double unit_at(long double value, bool wide);
 // A range of the one value that the constant `value` has in the arithmetic of `level`.
 Range constant(const Level& level, double value);
 
-// The result of a scalar function of EP_PRIMITIVE_unary, binary or ternary on floating arguments. Of a function that
-// gives bool, or has no floating arguments, it is unknown.
+// Returns the range of a scalar function of EP_PRIMITIVE_unary, binary or ternary on floating arguments. It is unknown
+// for a function that returns bool, or has no floating arguments.
 Range unary_range(int32_t op, const Range& x, const Range& a, const Range& b);
 Range binary_range(int32_t op, const Range& x, const Range& y);
 Range ternary_range(int32_t op, const Range& x, const Range& y, const Range& z);

@@ -19,7 +19,7 @@ struct Cell {
   int64_t gates;
 };
 
-// Which optional operands there are.
+// The optional operands that a case has.
 struct Options {
   bool biases = true, states = true, peephole = false, lengths = false, last = true;
   double clip = 0;
@@ -56,7 +56,7 @@ Case recurrent_case(const Shape& shape, const Cell& cell, DType dtype, const Opt
   if (options.peephole) add(EP_ROLE_PEEPHOLE, {3 * shape.width}, 0.5);
   if (options.states) add(EP_ROLE_HIDDEN, state, 1);
   if (options.states && lstm) add(EP_ROLE_CELL, state, 1);
-  // relu doubles what it is given at most some times; the others keep errors small.
+  // relu may double its input in some steps; the other functions keep errors small.
   set_tolerances(&made, [&](Tier tier) -> Tolerance {
     const double more = beyond_full("product", tier, dtype).ulps + beyond_full("exp", tier, dtype, 8).ulps;
     const double terms = static_cast<double>((shape.inputs + shape.width) * shape.steps);

@@ -64,7 +64,7 @@ int64_t reduced_count(const Layout& layout) {
 
 // A sum of n numbers of magnitude 1, added one by one in f32, is off by at most n epsilon, and usually by far less.
 // Squares and magnitudes have one sign, so n epsilon is then a relative error.
-// On the lower tiers the quotient, logarithm or root at the end is further off.
+// On the lower tiers the quotient, logarithm or root at the end has a larger error.
 Tolerance reduce_tolerance(int32_t op, DType dtype, double count, Tier tier) {
   if (!is_floating(dtype)) return {};
   const double step = dtype_info(dtype).bits < 32 ? 1 : 0;
@@ -132,8 +132,8 @@ void add_plain_reductions(std::vector<Case>* cases) {
   }
 }
 
-// All elements but the last are equal, and the last one changes the result. A reduction cut into parts, threads, rows
-// or blocks most easily loses the end of one. The numbers are exact in any order.
+// All elements but the last are equal, and the last one changes the result. If a kernel splits a reduction into parts,
+// threads, rows or blocks, it most easily loses the end of a part. The numbers are exact in any order.
 void add_last_elements(std::vector<Case>* cases) {
   const Layout last_layouts[] = {
       {"last_counts", {1037}, {1}, 0b1},
@@ -204,9 +204,9 @@ void add_arg_reductions(std::vector<Case>* cases) {
   }
 }
 
-// exp of a rounded number of magnitude up to 16: 16 half ulps, 4 for exp, one for the division, and the error of the
-// sum. On the lower tiers exp is further off, the more so for the greatest magnitude `reach` of its argument, and so
-// are the division and the logarithm; the sum of a row is dominated by arguments up to 16.
+// The error of exp of a rounded number of magnitude up to 16: 16 half ulps, 4 for exp, one for the division, and the
+// error of the sum. On the lower tiers exp has a larger error, which grows with the greatest magnitude `reach` of its
+// argument, and so do the division and the logarithm. Arguments up to 16 dominate the sum of a row.
 Tolerance softmax_tolerance(DType dtype, bool log, double length, double reach, Tier tier) {
   const auto more = [&](std::string_view name, double magnitude) { return beyond_full(name, tier, dtype, magnitude); };
   const bool narrow = dtype_info(dtype).bits < 32;

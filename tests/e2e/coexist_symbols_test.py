@@ -1,10 +1,10 @@
-"""Plug-ins and their libraries bind to each other, whatever the process holds, and use the allocator of the process.
+"""Plug-ins bind to their own libraries, whatever else the process has loaded, and use the allocator of the process.
 
 Usage: coexist_symbols_test.py HOST_PROGRAM FIXED_HOST TENON_GUEST POISON ONEDNN_GUEST ALLOCATOR TOOL PLUGIN_FOLDER ONEDNN
 
-POISON traps where a weak symbol of oneDNN's is called. The cpu provider must compute the same bits beside it, with the C
-library's allocator and with a preloaded one, in a program that lies anywhere and in one at a fixed address. oneDNN
-itself, without a plug-in around it, must meet the poison: else the test would show nothing.
+POISON traps when one of oneDNN's weak symbols is called. With it loaded, the cpu provider must compute the same bits,
+with the C library's allocator and with a preloaded one, in a program at any address and in one at a fixed address.
+oneDNN itself, without a plug-in around it, must hit the poison; otherwise the test would prove nothing.
 """
 import itertools
 import os
@@ -22,7 +22,7 @@ def bits(result):
 
 
 def threads(result):
-    """How many threads there are after the third call, by when each run time that computes has begun its own."""
+    """The number of threads after the third call. By then each run time that computes has started its threads."""
     counts = [int(line.split()[1]) for line in result.stdout.splitlines() if line.startswith("threads ")]
     return counts[2] if len(counts) > 2 else None
 
@@ -43,8 +43,8 @@ def main():
         listed = run(tool, "devices", LD_PRELOAD=preloaded, TENON_PLUGIN_PATH=plugins, TENON_PROVIDERS="copies_text,cpu")
         if listed.returncode != 0 or "copies_text:0" not in listed.stdout:
             failures.append(f"copies_text (preloaded: '{preloaded}'): {listed.returncode}, {listed.stdout}{listed.stderr}")
-    # A oneDNN that the program loads before the provider keeps the width that the provider sets, and gives the same bits.
-    # Its OpenMP run time is the program's then, which has workers of its own beside those of the provider.
+    # If the program loads a oneDNN before the provider, it keeps the width that the provider sets and gives the same
+    # bits. Its OpenMP run time then belongs to the program and has workers of its own in addition to the provider's.
     for limit in (1, 2):
         ours, programs = (run(host, tenon, LD_PRELOAD=preloaded, TENON_THREADS=str(limit)) for preloaded in ("", library))
         alone_threads, beside_threads = threads(ours), threads(programs)

@@ -2,7 +2,7 @@
 
 Usage: coexist_test.py HOST_PROGRAM NAME=LIBRARY...      an empty LIBRARY: not installed here
 
-Every guest library gives right answers in every order of loading, alone and side by side.
+Every guest library gives correct results in every order of loading, alone and at the same time as the others.
 """
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""./dev refuses unknown arguments by name, and reads no variable that is a setting of the library.
+"""./dev refuses unknown arguments by name, and reads no environment variable named like a setting of the library.
 
 Usage: dev_test.py SOURCE_ROOT CMAKE
 """
@@ -71,7 +71,7 @@ def the_number_of_jobs_is_checked(dev):
 
 
 def a_broken_compiler_cache_is_left_out(dev, cmake):
-    """ccache cannot write below /proc, as it cannot below a home that is read-only."""
+    """ccache cannot write below /proc, just as it cannot write below a read-only home."""
     with tempfile.TemporaryDirectory() as work:
         environment = {key: value for key, value in os.environ.items() if not key.startswith(("CCACHE_", "XDG_"))}
         done = subprocess.run([cmake, "-G", "Ninja", "-S", str(dev.root), "-B", work, "-DTENON_BUILD_TESTS=OFF",
@@ -85,7 +85,7 @@ def a_broken_compiler_cache_is_left_out(dev, cmake):
 
 
 def a_removed_torch_is_left_out(dev, cmake):
-    """benchmarks/peers/newest_torch leaves its folder in the cache of CMake; the folder may go."""
+    """benchmarks/peers/newest_torch stores its folder in the cache of CMake; the folder may disappear."""
     with tempfile.TemporaryDirectory() as work:
         script, torch = pathlib.Path(work) / "configure.cmake", pathlib.Path(work) / "torch"
         script.write_text(f"""
@@ -111,7 +111,7 @@ def a_removed_torch_is_left_out(dev, cmake):
 
 
 def the_prefix_of_settings_is_the_librarys(dev):
-    """The library warns of every TENON_ variable that is no setting, so no script may read one."""
+    """The library warns about every TENON_ variable that is not a setting, so no script may read one."""
     known = set(re.findall(r'"(TENON_[A-Z_]+)"', (dev.root / "loader/settings/settings.def").read_text()))
     reads = re.compile(r"""getenv\("(TENON_\w+)|environ(?:\.get\()?[\[(]?["'](TENON_\w+)|\$\{?(TENON_[A-Z_]+)|\bENV .*?"?(TENON_[A-Z_]+)=""")
     listed = subprocess.run(["git", "-C", str(dev.root), "ls-files", "-z"], capture_output=True, text=True).stdout.split("\0")
@@ -123,7 +123,7 @@ def the_prefix_of_settings_is_the_librarys(dev):
         for words in reads.findall(path.read_text(errors="replace")):
             variable = "".join(words)
             if path.name == "CMakeLists.txt" and not words[3]:
-                continue  # in CMake ${TENON_...} is a variable of its own
+                continue  # in CMake ${TENON_...} is a CMake variable
             claim(variable in known, f"{name} reads {variable}, which is no setting: name it without TENON_")
 
 

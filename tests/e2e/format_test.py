@@ -1,4 +1,4 @@
-"""Every source is formatted as clang-format 14 formats it by .clang-format. `./dev format` formats all.
+"""Every source is formatted like clang-format 14 formats it with .clang-format. `./dev format` formats all.
 
 Usage: format_test.py SOURCE_ROOT
 

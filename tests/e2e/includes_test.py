@@ -2,14 +2,14 @@
 
 Usage: includes_test.py SOURCE_ROOT
 
-A README that speaks of "include lines" has one line per folder from there to the next line of another form, such as
-`core: loader primitives ep_api`. The root's lines speak of the whole tree; those of core/README.md speak of what one
-folder of core includes of another. A folder may always include itself; the most specific line that matches a file
-counts. A name that ends in `/*` (providers/*) stands for each folder below, which may not include one another.
-`everything` allows all folders.
+After the words "include lines" a README has one line per folder, such as `core: loader primitives ep_api`, up to the
+next line of another form. The root's lines are about the whole tree; those of core/README.md say which folders of core
+may include each other. A folder may always include itself; the most specific line that matches a file counts. A name
+that ends in `/*` (providers/*) means each folder below it; these may not include one another. `everything` allows all
+folders.
 
-The test also plants, in its own copy of what it read, an include from each folder into one that it may not include, and
-fails if that passes unseen.
+In its own copy of the files, the test also plants an include from each folder into one that it may not include, and
+fails if this is not detected.
 """
 import os
 import re
@@ -34,7 +34,8 @@ def read_rules(readme):
 
 
 def rule_of(path, rules):
-    """The folder of the most specific line that `path` falls under, `*` filled in, and what it may include."""
+    """Returns the folder of the most specific line that matches `path`, with `*` filled in, and the folders it may
+    include."""
     best = (None, [])
     for folder, allowed in rules.items():
         parts, have = folder.split("/"), path.split("/")
@@ -46,7 +47,8 @@ def rule_of(path, rules):
 
 
 def judge(path, include, scope, rules):
-    """None where `path` may include `include` by the lines of the README in `scope`, else the sentence that says why not."""
+    """Returns None if the README in `scope` allows `path` to include `include`, otherwise a sentence with the
+    reason."""
     folder, allowed = rule_of(path, rules)
     if folder is None:
         return f"{path}: no include line of {scope}README.md speaks of this folder"
@@ -86,7 +88,7 @@ def main():
         text = open(os.path.join(root, path), errors="replace").read()
         for include in INCLUDE.findall(text):
             if include.split("/")[0] not in tops or "/" not in include:
-                continue  # a file beside this one, or a library's
+                continue  # a file of this folder, or of a library
             checked += 1
             for scope, rules in scopes.items():
                 if path.startswith(scope) and include.startswith(scope):

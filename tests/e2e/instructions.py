@@ -2,8 +2,8 @@
 
 usage: instructions.py BENCH_INSTRUCTIONS RECORD COMPILER OP... [--write]
 
-RECORD has one line per op and compiler: `gcc relu 754`. More than 1 % above it fails; --write records anew. Counts hold
-still where times do not; valgrind offers no AVX-512, so every machine with AVX2 runs the same kernels.
+RECORD has one line per op and compiler: `gcc relu 754`. More than 1 % above it fails; --write rewrites the record. Counts
+are stable, while times are not. valgrind has no AVX-512, so every machine with AVX2 runs the same kernels.
 """
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""The installed package, as a stranger uses it.
+"""Tests the installed package from outside.
 
 Usage: package_test.py SOURCE_ROOT BUILD_FOLDER CMAKE CXX_COMPILER
 
@@ -134,7 +134,7 @@ class Package:
         return self.run(self.tool, "devices")
 
     def refusal(self, *command, **extra):
-        """What a command that must fail prints on stderr."""
+        """Runs a command that must fail, and returns its stderr."""
         result = subprocess.run(command, capture_output=True, text=True, env=self.environment(**extra), cwd=self.work)
         assert result.returncode != 0, f"{shlex.join(command)} should fail: {result.stdout}"
         return result.stderr
@@ -199,7 +199,7 @@ class Package:
             assert sentence in found, (sentence, found)
 
     def ops_from_outside_serve_an_asynchronous_device(self):
-        folder = os.path.join(self.work, "asynchronous fake")  # alone: the ladder must not meet the other fakes
+        folder = os.path.join(self.work, "asynchronous fake")  # alone: the ladder must not use the other fakes
         os.makedirs(folder)
         shutil.copy(os.path.join(self.build, "lib", "fakes", "libtenon_async.so"), folder)
         printed = self.run(os.path.join(self.ops_build, "use_curves"), "async", TENON_PLUGIN_PATH=folder)
@@ -321,7 +321,7 @@ class Package:
         assert listed == "<op curves::silu2>\n", listed
 
     def _by_pkg_config(self, package, source):
-        """The program that `source` becomes with the flags of the package; None without pkg-config."""
+        """Compiles `source` with the flags of the package and returns the program; None without pkg-config."""
         if shutil.which("pkg-config") is None:
             print(f"    pkg-config is not installed, so {package}.pc is not tried")
             return None
@@ -400,7 +400,7 @@ class Package:
     def without_the_helper_a_provider_is_loaded_unprobed_and_told(self):
         helper = os.path.join(self.prefix, "libexec", "tenon", "tenon-probe")
         os.rename(helper, helper + ".away")
-        alone = {**self.environment(), "TENON_PROVIDERS": "cpu"}  # a driver of another may end the process
+        alone = {**self.environment(), "TENON_PROVIDERS": "cpu"}  # a driver of another provider may end the process
         result = subprocess.run([self.tool, "devices", "--probe"], capture_output=True, text=True, env=alone)
         os.rename(helper + ".away", helper)
         assert result.returncode == 0 and "cpu:0" in result.stdout, result
@@ -447,7 +447,7 @@ class Package:
         assert "tenon conform" in printed and self.prefix in printed, printed
 
     def _holds_the_template(self, project, word, folders):
-        """The project is, file by file, the examples in `folders` with npu2 in place of `word`."""
+        """Each file of the project equals a file of the examples in `folders` with npu2 in place of `word`."""
         before = {}
         for folder in folders:
             for path in glob.glob(os.path.join(self.source, "sdk/app/examples", folder)):

@@ -1,9 +1,9 @@
-"""The preludes in OpenCL C and GLSL, as the package has them, compile in each of their types with every scalar function.
+"""The installed preludes in OpenCL C and GLSL compile for each of their types with every scalar function.
 
-Usage: preludes_test.py INCLUDE_FOLDER    (what the installation puts below include/)
+Usage: preludes_test.py INCLUDE_FOLDER    (the installed folder include/)
 
-clang checks OpenCL C, glslangValidator GLSL. A language whose compiler is missing is left out; exit status 77 if both
-are.
+clang checks OpenCL C, glslangValidator GLSL. A language whose compiler is missing is skipped; exit status 77 if both
+are missing.
 """
 import os
 import shutil

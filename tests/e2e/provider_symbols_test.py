@@ -1,6 +1,6 @@
-"""Every plug-in exports its query (ep_plugin_query_v0, or ep_collectives_query_v0 if it carries data) and what its own
-libraries look up in it, needs no library of the host, and carries the note; every library of ours exports names of the namespace tenon alone. None of them exports or needs fmt,
-which is compiled into each.
+"""Every plug-in exports its query (ep_plugin_query_v0, or ep_collectives_query_v0 if it carries data) and the symbols that
+its own libraries look up in it, needs no library of the host, and has the note. Every library of ours exports only names
+of the namespace tenon. None of them exports or needs fmt, which is compiled into each.
 
 Usage: provider_symbols_test.py FOLDER_OF_PLUGINS_OR_PLUGIN... [--libraries LIBRARY...]
 """
@@ -23,7 +23,7 @@ def needed(path):
 
 
 def looked_up_by_libraries(path):
-    """The symbols that the libraries which `path` links look up elsewhere: they may find them in `path`."""
+    """The symbols that the linked libraries of `path` look up elsewhere. They may find them in `path`."""
     names = set()
     for line in output_of("ldd", path).splitlines():
         name, _, place = line.strip().partition(" => ")

@@ -21,7 +21,7 @@ near tests/e2e library
 unit_vm tests/unit/vm unit_vm
 tally tests/e2e
 """
-# The stubs replace cmake and ctest. Each logs its call and does what a file of its name says.
+# The stubs replace cmake and ctest. Each logs its call and behaves as a file with its name says.
 CMAKE = """#!/bin/sh
 while [ "$1" != --target ]; do shift; done; shift
 echo "build $*" >> "$STUBS/log"

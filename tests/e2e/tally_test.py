@@ -58,7 +58,7 @@ REPORTS = {
     "ctest": CTEST,
     "good": gtest(PASSED, PASSED, SKIPPED, DISABLED),
     "mixed": gtest(PASSED, FAILED),
-    "crashed": gtest(PASSED, PASSED),  # a complete report, but the program failed after it (a leak at exit)
+    "crashed": gtest(PASSED, PASSED),  # a complete report, but the program failed afterwards (a leak at exit)
     "cut": "<testsuites><testsuite>",
     "empty": gtest(DISABLED),
 }

@@ -1,11 +1,12 @@
-"""Text in C++ is made with fmt::format: the forms that it replaced stay out of the tree, and no call has more arguments
-than its text has fields. (The compiler finds a field without an argument, and passes an argument without a field.)
+"""Text in C++ is made with fmt::format: the tree does not contain the forms that it replaced, and no call has more
+arguments than its text has fields. (The compiler detects a field without an argument, but not an argument without a
+field.)
 
 Usage: text_test.py SOURCE_ROOT
 
-Files that compile where no fmt is (installed headers, sdk/provider, examples, C) are not looked at;
-EXEMPT names the others that may use such a form, and why. The test also plants each form into its own copy of a file, and
-fails if that passes unseen.
+Files that are compiled without fmt (installed headers, sdk/provider, examples, C) are not checked. EXEMPT names the
+other files that may use such a form, with the reason. The test also plants each form into its own copy of a file, and
+fails if it is not detected.
 """
 import os
 import re
@@ -15,7 +16,7 @@ import sys
 
 HELD = ("primitives/", "loader/", "core/", "sdk/", "providers/", "tests/", "benchmarks/")
 WITHOUT_FMT = ("ep_api/", "sdk/provider/", "sdk/app/", "providers/null/")
-# A literal, which may hold escapes; what stands between two of them in a chain of +.
+# A literal, which may contain escapes; and the text between two literals in a chain of +.
 LITERAL, BETWEEN = r'"(?:\\.|[^"\\\n])*"', r'[^;{}"+]*'
 FORMS = {
     "sentence(...)": re.compile(r'\bsentence\(\s*"|status/sentence\.h'),
@@ -33,13 +34,13 @@ PLANTED = {
     "std::to_string(...) +": 'std::to_string(at(index)) + what',
     "a chain of + around text": '"pool \\"" + name + "\\" is full"',
 }
-# Files that may have such a form, and why.
+# Files that may use such a form, and the reason.
 EXEMPT = {
     "core/tensor/tensor.h": "it is installed",
     "benchmarks/peers/torch.cpp": "it is compiled with libtorch's headers, which bring an fmt of their own",
     "tests/unit/tensor/print_test.cpp": "it tests operator<<",
 }
-# Functions that make text, and which argument is the text: the first of these that is a literal.
+# Functions that make text, and the position of the text among their arguments: the first position with a literal.
 FORMATTERS = {"fmt::format": (0,), "broken": (1,), "skipped": (0,), "not_claimed": (0,), "wrong": (0, 1),
               "name_kernel": (1, 2), "functors::refuse": (0,)}
 CALL = re.compile(r"(?<![\w:.>])(" + "|".join(FORMATTERS) + r")\(")
@@ -68,7 +69,7 @@ def arguments_of(text, opening):
 
 
 def fields_of(text):
-    """How many arguments the fields of `text` take, those of nested fields too."""
+    """The number of arguments that the fields of `text` take, including nested fields."""
     taken, numbers = 0, {-1}
     for _, name, inner, _ in string.Formatter().parse(text):
         if name is not None:
@@ -81,7 +82,7 @@ def surplus_in(text, path=""):
     """The lines of calls that have more arguments than fields."""
     lines = []
     if path.startswith("core/ops/functors/"):
-        text = re.sub(r"(?<![\w:.>])refuse\(", "functors::refuse(", text)  # other functions of that name take no fields
+        text = re.sub(r"(?<![\w:.>])refuse\(", "functors::refuse(", text)  # other functions of this name take no fields
     for call in CALL.finditer(text):
         arguments = arguments_of(text, call.end() - 1)
         at = next((i for i in FORMATTERS[call.group(1)] if i < len(arguments) and WHOLE_LITERAL.fullmatch(arguments[i])), None)

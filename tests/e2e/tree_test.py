@@ -1,10 +1,10 @@
-"""The top of the tree is what README.md's picture says; READMEs and the glossary keep the house's rules.
+"""The top of the tree equals the picture in README.md; READMEs and the glossary follow the rules of the house.
 
 Usage: tree_test.py SOURCE_ROOT
 
 README: each top folder and each folder of more than five files has one, of lines of at most 120 columns. It links to
 the glossary, and each of its links leads to a file. Decisions stand in the DECISIONS.md of the top folder instead.
-Glossary: its entries stand in the order of the alphabet, and the file that each names exists.
+Glossary: its entries are in alphabetical order, and the file that each names exists.
 """
 import os
 import re
@@ -24,7 +24,7 @@ ENTRY = re.compile(r"^- \*\*([^*]+)\*\* \(`([^`]+)`\): \S.*")
 
 
 def check_top(files, picture):
-    """The files and folders of the root are those we know."""
+    """The root contains only known files and folders."""
     folders = {path.split("/")[0] for path in files if "/" in path} - HIDDEN
     for folder in sorted(folders - picture):
         yield f"{folder}/ stands at the top and is not in the picture of README.md"
@@ -38,7 +38,7 @@ def check_top(files, picture):
 
 
 def check_folders(files):
-    """A folder of more than five files opens with a README, and no file is named for nothing."""
+    """A folder of more than five files has a README, and no file has a name that says nothing."""
     count = {}
     for path in files:
         folder = os.path.dirname(path)
@@ -62,7 +62,7 @@ def check_size(path, text):
 
 
 def check_decisions(path, text):
-    """Decisions of a room stand in the DECISIONS.md of its top folder, not in its README."""
+    """Decisions of a room are in the DECISIONS.md of its top folder, not in its README."""
     if re.search(r"^(?:#+ |\*\*)?Decisions\b", text, re.MULTILINE):
         yield f"{path} has a section of decisions, which belongs into {path.split('/')[0]}/DECISIONS.md"
 
@@ -95,7 +95,7 @@ def check_glossary(root, text):
 
 
 def check_checks():
-    """The checks notice what they are there for."""
+    """The checks detect planted faults."""
     wide = "x" * (WIDEST_README + 1)
     planted = (
         (1, check_size("a/README.md", wide)), (0, check_size("README.md", wide)),

@@ -2,10 +2,10 @@
 
 Usage: tutorials_test.py TUTORIAL.md SOURCE_ROOT [--package BUILD_FOLDER CMAKE CXX_COMPILER] [--python PYTHON]
 
-A block is marked with its language and maybe a file name. A file name alone: the block is written into that file. `diff`: it is
-applied to the folder that is named. `sh`: bash runs it. `python`: the interpreter runs all of the page as one program, and
-mypy --strict accepts it where it is installed. `text`: what the block before it printed, word by word. --package installs the
-build for $tenon. Other blocks are for readers.
+A block is marked with its language and an optional file name. Only a file name: the block is written into that file.
+`diff`: it is applied to the named folder. `sh`: bash runs it. `python`: the interpreter runs all blocks of the page as
+one program, and mypy --strict must accept it if it is installed. `text`: the exact output of the block before it.
+--package installs the build for $tenon. Other blocks are for readers.
 """
 import argparse
 import os
@@ -40,7 +40,7 @@ class Page:
         self.environment.update(tenon=os.path.abspath(prefix), CXX=compiler, CMAKE_GENERATOR="Ninja")
 
     def python_outputs(self):
-        """What each block of Python prints, in one run of all of them."""
+        """The output of each Python block, in one run of all of them."""
         texts = [text for language, name, text in self.blocks if language == "python" and not name]
         if not texts:
             return iter(())

@@ -1,4 +1,4 @@
-"""A wheel holds all that it needs, and is not too large: it runs in a new virtual environment that has nothing else.
+"""A wheel is complete and not too large: it runs in a new virtual environment that contains nothing else.
 
 Usage: wheel_test.py WHEEL SOURCE_ROOT        (by hand: ./dev wheel builds one and runs this)
 

@@ -1,4 +1,4 @@
-"""Writes seeds at the limits that the readers state. One step more, and a reader must refuse.
+"""Writes seeds at the stated limits of the readers. A reader must refuse an input one step beyond.
 
 usage: limit_seeds.py note SOUND_PROVIDER FOLDER
        limit_seeds.py onnx FOLDER
@@ -11,7 +11,7 @@ MIB = 1 << 20
 PT_LOAD, PT_DYNAMIC, PT_NOTE = 1, 2, 4
 HEADER = struct.calcsize("<16sHHIQQQIHHHHHH")
 SEGMENT = struct.calcsize("<IIQQQQQQ")
-VERSION = 12 + 8 + 48  # offset: the note's header, its owner's name, and the place in ep_plugin_note
+VERSION = 12 + 8 + 48  # offset: the note's header, its owner's name, and the position in ep_plugin_note
 
 
 def program_headers(file):
@@ -35,7 +35,7 @@ def own_note(file):
 
 
 def elf(file, segments, bodies, spare=0):
-    """An ELF file with the identity of `file`, program headers (kind, place in the bodies, size) and the bodies."""
+    """An ELF file with the identity of `file`, program headers (kind, position in the bodies, size) and the bodies."""
     start = HEADER + len(segments) * SEGMENT + spare
     start += -start % 16
     header = bytearray(file[:HEADER])
@@ -58,17 +58,17 @@ def note_seeds(provider):
     longest = bytearray(note)
     longest[VERSION:VERSION + 31] = b"1" * 31
     return {
-        # The most program headers; behind the table there is room for one more.
+        # The most program headers. After the table there is room for one more.
         "headers": elf(file, [(PT_LOAD, 0, 0), (PT_NOTE, 0, len(note))] + [(0, 0, 0)] * 1022, note,
                        spare=2 * SEGMENT),
         # The version has its greatest length.
         "version": elf(file, [(PT_LOAD, 0, 0), (PT_NOTE, 0, len(note))], bytes(longest)),
-        # Sixteen times the same 64 KiB of a foreign note: the most bytes of notes.
+        # Sixteen times the same 64 KiB of a foreign note: the largest number of bytes of notes.
         "notes": elf(file, [(PT_LOAD, 0, 0)] + [(PT_NOTE, 0, 65536)] * 16, foreign.ljust(65536 + 64, b"\0")),
-        # The same, and the bytes of the notes are a dynamic section too.
+        # The same, and the bytes of the notes are also a dynamic section.
         "shared": elf(file, [(PT_LOAD, 0, 0)] + [(PT_NOTE, 0, 65536)] * 16 + [(PT_DYNAMIC, 0, 65536)],
                       foreign.ljust(65536 + 64, b"\0")),
-        # The largest dynamic section, with its end at its beginning.
+        # The largest dynamic section, whose end mark is at its beginning.
         "dynamic": elf(file, [(PT_LOAD, 0, 0), (PT_NOTE, MIB + 64, len(note)), (PT_DYNAMIC, 0, MIB)],
                        bytes(MIB + 64) + note),
     }

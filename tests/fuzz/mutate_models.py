@@ -3,11 +3,11 @@
 
 Usage: mutate_models.py PACKAGE [--count N] [--first SEED] [--seconds N] [--jobs N] [--out FOLDER] [--seeds FOLDER]...
        mutate_models.py PACKAGE --attributes         every integer attribute of every operator with numbers at limits
-       mutate_models.py PACKAGE [--attributes] --write SEED FILE    writes the model of a seed, and says what was changed
+       mutate_models.py PACKAGE [--attributes] --write SEED FILE    writes the model of a seed, and prints the changes
 
 PACKAGE is the folder that holds the Python package `tenon`. The changes are of values, shapes, attributes, the graph or
-bytes; a seed always gives the same model. Each child process takes one seed after another. It may take 4 GiB, and 20 s
-for a model. Loading a model of a few bytes may not take a gigabyte, because a check of a model computes nothing large.
+bytes; a seed always gives the same model. Each child process runs one seed after the other. It may use 4 GiB, and 20 s
+per model. Loading a model of a few bytes may not use a gigabyte, because the check of a model computes nothing large.
 A finding is a line with the seed, and the model in FOLDER.
 """
 import argparse
@@ -116,7 +116,7 @@ class Message:
 
 
 class Mutation:
-    """One random change of a model; `what` says which."""
+    """One random change of a model; `what` describes it."""
 
     def __init__(self, chance, model, others):
         self.chance, self.model, self.others = chance, model, others
@@ -148,7 +148,7 @@ class Mutation:
         self.what.append(f"an element of a tensor at byte {at}{' and all others' if every else ''}")
 
     def shapes(self):
-        """Dims of declared inputs and of tensors, whose data grow or shrink with them, or do not."""
+        """Changes dims of declared inputs and of tensors. The tensors' data are resized to match, or not."""
         shape = self.pick(list(self.model.walk("Shape")) + list(self.model.walk("Tensor")))
         if shape is None:
             return self.bytes()
@@ -303,7 +303,8 @@ class Mutants:
 
 
 class AttributeWalk(Mutants):
-    """Models of which one integer attribute has a number of LIMITS. The rules of sdk/onnx/schema say which there are."""
+    """Models in which one integer attribute has a number of LIMITS. The rules of sdk/onnx/schema list the
+    attributes."""
 
     LIMITS = [0, 1, -1, 1 << 31, (1 << 63) - 1, -(1 << 63)]
     MODELS_PER_ATTRIBUTE = 3
@@ -356,7 +357,8 @@ NUMPY_TYPES = {"f16": "float16", "f32": "float32", "f64": "float64", "i8": "int8
 
 
 def inputs_of(model, open_size):
-    """Small arrays of the declared shapes; None if an input is no array or a large one. 0 to 3 are often good indices."""
+    """Small arrays of the declared shapes; None if an input is not an array or is too large. 0 to 3 are often valid
+    indices."""
     import numpy as np
     inputs = {}
     for info in model.inputs:
@@ -388,7 +390,7 @@ def child(package, first, step, mutants):
         data, _ = mutants.of(seed)
         print("begin", seed, flush=True)
         with open("/proc/self/clear_refs", "w") as file:
-            file.write("5")  # the peak begins anew
+            file.write("5")  # resets the peak
         before, said = peak_bytes(), ""
         try:
             model = tenon.onnx.load(data, eager=seed % 4 == 0)
@@ -438,7 +440,7 @@ class Campaign:
             print(f"seed {seed}: {what}. {change}. The model: {path}", flush=True)
 
     def work(self, number):
-        """One child after another, each with the seeds of this worker from where the last one ended."""
+        """Runs one child after the other. Each continues this worker's seeds where the last one ended."""
         seed = self.arguments.first + number
         while not self.over(seed):
             seed = self.watch(seed)

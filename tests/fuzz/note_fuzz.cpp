@@ -1,6 +1,6 @@
-// The note reader. For any bytes it gives a sound note or a sentence, reads nothing outside the file, and reads no more
-// than its stated limits. This file states the limits again: a target that took them from the reader would not notice a
-// limit that no longer holds.
+// The note reader. For any bytes it returns a sound note or a sentence, reads nothing outside the file, and reads no
+// more than its stated limits. This file repeats the limits: if it took them from the reader, it would not notice that
+// a limit no longer holds.
 #include <elf.h>
 
 #include <algorithm>
@@ -42,8 +42,9 @@ void require_segments(const uint8_t* data, size_t size) {
   }
 }
 
-// Sums the notes that the reader reads. It reads the header, the program headers and each dynamic section once, in this
-// order, and then only notes. Where the bytes lie says nothing: a note and a dynamic section may share them.
+// Sums the sizes of the notes that the reader reads. It reads the header, the program headers and each dynamic section
+// once, in this order, and then only notes. The position of bytes does not matter: a note and a dynamic section may
+// share them.
 class NoteBytes {
  public:
   NoteBytes(const uint8_t* data, size_t size) {
@@ -78,7 +79,7 @@ struct Region {
   size_t begin, size;
 };
 
-// Chooses the header, the program headers, a note segment or the dynamic section: the few bytes that are read at all.
+// Chooses the header, the program headers, a note segment or the dynamic section: only these few bytes are read.
 Region region_that_is_read(const uint8_t* data, size_t size, unsigned choice) {
   Elf64_Ehdr header{};
   if (size < sizeof header) return {0, size};
@@ -128,14 +129,14 @@ struct Field {
   size_t at, width;
 };
 
-// Chooses a number that says how many, how large or where: of the header, of a program header, or of a note.
+// Chooses a number of the header, of a program header, or of a note that is a count, a size or an offset.
 Field number_that_is_read(const uint8_t* data, size_t size, std::minstd_rand& random) {
   const auto below = [&random](size_t limit) { return static_cast<size_t>(random() >> 8) % limit; };
   Elf64_Ehdr header{};
   std::memcpy(&header, data, sizeof header);
   const Field of_header[] = {{offsetof(Elf64_Ehdr, e_phoff), 8}, {offsetof(Elf64_Ehdr, e_phnum), 2}};
   const Field of_segment[] = {{offsetof(Elf64_Phdr, p_offset), 8}, {offsetof(Elf64_Phdr, p_filesz), 8}};
-  const size_t used = std::min<size_t>(header.e_phnum, 16);  // later ones say nothing new
+  const size_t used = std::min<size_t>(header.e_phnum, 16);  // later ones test nothing new
   const size_t begin = used == 0 ? size : header.e_phoff + below(used) * sizeof(Elf64_Phdr);
   if (below(3) == 0 || begin > size || sizeof(Elf64_Phdr) > size - begin) return of_header[below(2)];
   Elf64_Phdr segment{};
@@ -146,7 +147,7 @@ Field number_that_is_read(const uint8_t* data, size_t size, std::minstd_rand& ra
   return {begin + field.at, field.width};
 }
 
-// Moves a number by a step, which is what passes a limit.
+// Changes a number by one step, so that it can exceed a limit.
 void step(uint8_t* data, size_t size, std::minstd_rand& random) {
   const Field field = number_that_is_read(data, size, random);
   uint64_t number = 0;
@@ -156,7 +157,7 @@ void step(uint8_t* data, size_t size, std::minstd_rand& random) {
   std::memcpy(data + field.at, &number, field.width);
 }
 
-// Overwrites some of the bytes that are read with other bytes, or with numbers that break arithmetic.
+// Overwrites some of the bytes that are read with other bytes, or with numbers that cause overflow.
 void overwrite(uint8_t* data, const Region& region, std::minstd_rand& random) {
   const auto below = [&random](size_t limit) { return static_cast<size_t>(random() >> 8) % limit; };
   constexpr uint64_t numbers[] = {0, 1, 4, 8, 0x7f, 0xff, 0xffff, 0x7fffffff, 0xffffffff, UINT64_MAX, UINT64_MAX - 7};

@@ -1,4 +1,4 @@
-// Readers of sizes and arenas (core/symbolic): any text is an error or something whose text reads back as the same.
+// Readers of sizes and arenas (core/symbolic): a text gives an error, or a value whose text parses to the same value.
 //
 // The input is the text of an arena; after a line "---" comes the text of a size.
 #include <cstdint>

@@ -1,7 +1,7 @@
-"""Small defects that a source file can be given: each replaces a few characters of one line.
+"""Small defects for a source file: each replaces a few characters of one line.
 
 The script relies on clang-format: binary operators have spaces around them, brackets of templates have none, and a
-statement has lines of its own. Comments, quotes, preprocessor lines and static assertions are left alone.
+statement has lines of its own. Comments, quotes, preprocessor lines and static assertions are not changed.
 """
 import re
 from typing import NamedTuple
@@ -23,14 +23,14 @@ class Mutant(NamedTuple):
 
 
 def swap(words):
-    """Replaces each word by the other. The spaces tell an operator from a bracket."""
+    """Replaces each word by the other. Spaces distinguish an operator from a bracket."""
     table = {f" {a} ": f" {b} " for a, b in words}
     pattern = re.compile("(?=(" + "|".join(re.escape(word) for word in sorted(table, key=len, reverse=True)) + "))")
     return lambda text: [(found.start(), found.group(1), table[found.group(1)]) for found in pattern.finditer(text)]
 
 
 def each(pattern, replace):
-    """Replaces group 1 of each match by `replace(match)`; None leaves it alone."""
+    """Replaces group 1 of each match by `replace(match)`; None does not change it."""
     compiled = re.compile(pattern, re.MULTILINE)
 
     def find(text):
@@ -40,7 +40,7 @@ def each(pattern, replace):
 
 
 def closing(text, opening):
-    """The offset of the bracket that closes the one at `opening`; -1 if none does."""
+    """The offset of the bracket that closes the one at `opening`; -1 if there is none."""
     depth = 0
     for at in range(opening, min(len(text), opening + 2000)):
         depth += {"(": 1, ")": -1}.get(text[at], 0)
@@ -50,7 +50,7 @@ def closing(text, opening):
 
 
 def conditions(text):
-    """Turns if (c) into if (!(c)), and while likewise."""
+    """Turns if (c) into if (!(c)), and while in the same way."""
     found = []
     for match in re.finditer(r"\b(?:if|while) (\()(?!const\b|auto\b|Result\b)", text):
         end = closing(text, match.start(1))
@@ -62,7 +62,7 @@ def conditions(text):
 
 
 def guards(text):
-    """Leaves out an `if (...) return ...;`, `continue;` or `break;` of one line or two."""
+    """Removes an `if (...) return ...;`, `continue;` or `break;` of one line or two."""
     found = []
     for match in re.finditer(r"^ *((?<!else )if \()", text, re.MULTILINE):
         end = closing(text, match.end(1) - 1)
@@ -74,7 +74,7 @@ def guards(text):
 
 
 def statements(text):
-    """Leaves out a call or an assignment that is a whole statement."""
+    """Removes a call or an assignment that is a whole statement."""
     pattern = re.compile(r"(?<=[;{}]\n) +((?:\+\+|--)?[a-z_][\w.>\[\]:-]*(?:\((?:[^;{}]|\{[^;{}]*\})*\)| [-+*/|&^]?= [^;{}]*)?;)(?=\n)")
     kept = re.compile(r"(return|delete|throw|using|else|goto|case|public|private|protected|break|continue|TENON_)\b")
     return [(match.start(1), match.group(1), ";") for match in pattern.finditer(text)
@@ -94,7 +94,7 @@ def one_less(match):
 NUMBER = r"(?<![\w.'\"])(?<!e-)(\d+)(?![\w.'\"])"
 PAIR = r"\b\w+(\((\*?[a-z][\w.]*), (\*?[a-z][\w.]*)\))(?=[;,) ])"
 
-# Name, and the function that finds (offset, old, new) in a text with blanked comments and quotes.
+# The name, and the function that finds (offset, old, new) in a text with blanked comments and quotes.
 OPERATORS = {
     "boundary": swap([("<", "<="), ("<=", "<"), (">", ">="), (">=", ">")]),
     "equality": swap([("==", "!="), ("!=", "==")]),
@@ -116,7 +116,7 @@ ASSERTED = re.compile(r"^[ \t]*(?:#(?:[^\n]*\\\n)*[^\n]*|static_assert\b[^;]*;)"
 
 
 def blanked(text):
-    """`text` with comments, quotes, preprocessor lines and static assertions blanked. Offsets stay."""
+    """`text` with comments, quotes, preprocessor lines and static assertions blanked. Offsets do not change."""
     def cover(match):
         return re.sub(r"[^\n]", "\0", match.group(0))
     return ASSERTED.sub(cover, QUIET.sub(cover, text))

@@ -1,4 +1,4 @@
-"""Tests what mutants.py finds and leaves alone, and what mutate.py draws, recognises and reads.
+"""Tests which defects mutants.py finds and which text it skips, and how mutate.py draws, recognises and reads them.
 
 Usage: mutants_test.py
 """
@@ -171,7 +171,7 @@ while os.waitpid(child, os.WNOHANG) == (0, 0):
 
 
 class BuiltText:
-    """A copy whose one program is its source: a test passes if the source has no defect."""
+    """A copy whose only program is its source: a test passes if the source has no defect."""
 
     def __init__(self, folder):
         self.tree = self.build = Path(folder)

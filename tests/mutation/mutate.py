@@ -1,4 +1,4 @@
-"""Plants small defects in the product, one at a time, and checks that tests of the file's folder notice.
+"""Plants small defects in the product, one at a time, and checks that tests of the file's folder fail.
 
 Usage: mutate.py [--count N] [--seed N] [--file PATTERN]... [--minutes N] [--longest SECONDS] [--work FOLDER]
 
@@ -46,7 +46,7 @@ def files_of(root):
 
 
 def processes_of(session):
-    """The processes of a session; a process group will not do, because ctest gives each test its own."""
+    """The processes of a session. A process group would not be enough, because ctest gives each test its own."""
     for entry in Path("/proc").iterdir():
         try:
             if entry.name.isdigit() and os.getsid(int(entry.name)) == session:
@@ -78,8 +78,8 @@ def processor_seconds(session):
 def ends_in_time(process, seconds):
     """False if a session's leader does not end within `seconds`.
 
-    A loaded machine gives a test less of its processors. So a test that still computes has four times as long, unless it
-    has had `seconds` of processor time by then. A test that waits for what never comes computes nothing.
+    A test gets less processor time on a loaded machine. So a test that still computes gets four times as long, unless it
+    has already used `seconds` of processor time. A test that waits for an event that never happens computes nothing.
     """
     begin, used = time.monotonic(), 0
     while True:
@@ -138,7 +138,7 @@ class Copy:
         return None if result.returncode == 0 else result.stdout
 
     def result_of(self, test, seconds):
-        """How `test` ends: "passes", "fails" or "out of time". Its child processes end with it."""
+        """Runs `test` and returns "passes", "fails" or "out of time". Ends its child processes too."""
         def limits():
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
             resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_SIZE, FILE_SIZE))
@@ -157,7 +157,7 @@ class Copy:
             return "passes" if process.returncode == 0 else "out of time" if "***Timeout" in said.read() else "fails"
 
     def usable(self, test):
-        """True if `test` passes without a defect and soon enough. Computed once per test."""
+        """True if `test` passes without a defect and within the time limit. Computed once per test."""
         if test.name not in self.durations:
             start = time.monotonic()
             result = self.result_of(test.name, self.longest)
@@ -167,7 +167,7 @@ class Copy:
         return self.durations[test.name] is not None
 
     def noticed_by(self, tests):
-        """The first of the tests that does not pass, and how it ends; or None."""
+        """The first test that does not pass, and its result; or None."""
         for test in tests:
             result = self.result_of(test.name, int(3 * self.durations[test.name]) + 20)
             if result != "passes":
@@ -193,7 +193,8 @@ def headers_in_reach(texts):
 
 
 def candidates(root, patterns):
-    """The defects of the product, by file, for each of `patterns`; a file that several match belongs to the first."""
+    """The defects of the product, by file, for each of `patterns`. A file that several patterns match belongs to the
+    first."""
     paths = [path for path in files_of(root) if path.endswith((".cpp", ".h", ".comp", ".glsl"))]
     texts = {path: (root / path).read_text() for path in paths}
     reachable = headers_in_reach(texts)
@@ -222,7 +223,7 @@ def draw(found, seed):
 
 
 def in_turns(draws):
-    """One of each of `draws` in turn, until all are at their end."""
+    """Yields one of each of `draws` in turn, until all are exhausted."""
     draws = list(draws)
     while draws:
         for one in list(draws):
@@ -233,7 +234,8 @@ def in_turns(draws):
 
 
 def shown(mutant, text):
-    """The file, and the line with the replacement: the name of a defect in argued.txt, wherever the line moves."""
+    """The file, and the line with the replacement: the name of a defect in argued.txt, independent of the line
+    number."""
     begin = text.rfind("\n", 0, mutant.at) + 1
     end = text.find("\n", mutant.at + len(mutant.old))
     line = text[begin:mutant.at] + "{{" + mutant.old + " -> " + mutant.new + "}}" + text[mutant.at + len(mutant.old):end]
@@ -241,7 +243,7 @@ def shown(mutant, text):
 
 
 def read_argued(path=HERE / "argued.txt"):
-    """The defects that may survive, each with its reason: a line, and indented lines below it."""
+    """The defects that may survive, with their reasons: a line, and indented lines below it."""
     argued, last = {}, None
     for line in path.read_text().splitlines():
         if line.startswith("    ") and last is not None:
@@ -253,7 +255,7 @@ def read_argued(path=HERE / "argued.txt"):
 
 
 def stale(argued, found, texts):
-    """The argued defects that are no candidates any more."""
+    """The argued defects that are not candidates any more."""
     known = {shown(site, texts[path]) for path, sites in found.items() if path in texts for site in sites}
     return [line for line in argued if line not in known]
 
@@ -278,11 +280,11 @@ class Campaign:
     def usable_tests_of(self, mutant):
         tests = self.tests_of(mutant.path)
         if any(test.name not in self.copy.durations for test in tests):
-            self.prepare([mutant])  # what is built still has the defect before this one
+            self.prepare([mutant])  # the built files still contain the previous defect
         return [test for test in tests if self.copy.usable(test)]
 
     def plant(self, mutant):
-        """The result of one defect: a key of `counts`, and the test that noticed it."""
+        """The result of one defect: a key of `counts`, and the test that detected it."""
         path = self.copy.tree / mutant.path
         text = path.read_text()
         tests = self.usable_tests_of(mutant)

@@ -1,5 +1,5 @@
-// An allocator to be preloaded, as jemalloc is. It marks its blocks, and ends the process with a sentence if it is
-// asked to free a block of another allocator. It never gives memory back, which a short test can afford.
+// An allocator to preload, like jemalloc. It marks its blocks, and ends the process with a sentence if it is asked to
+// free a block of another allocator. It never returns memory to the system, which a short test can afford.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdatomic.h>
@@ -12,7 +12,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-static const size_t room = (size_t)1 << 36;  // reserved, and taken page by page as it is used
+static const size_t room = (size_t)1 << 36;  // reserved; pages are taken when they are used
 static const uint64_t magic = UINT64_C(0x746e6e6f73616c6c);
 static _Atomic(uintptr_t) next;
 

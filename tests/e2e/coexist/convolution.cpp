@@ -1,5 +1,4 @@
-// Tenon's convolutions as a guest that prints a number made of all bits of their results, and how many threads there
-// are.
+// Tenon's convolutions as a guest that prints a number made from all bits of their results, and the number of threads.
 #include <tenon/tenon.h>
 
 #include <bit>

@@ -1,5 +1,5 @@
-// Loads the shared libraries of the command line in their order into the global scope, as a program that links all of
-// them does. Runs coexist_run of each, first in turn and then all at once, and exits normally.
+// Loads the shared libraries of the command line in their order into the global scope, like a program that links all of
+// them. Runs coexist_run of each, first in turn and then all at once, and exits normally.
 #include <dlfcn.h>
 
 #include <atomic>
@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-// Its address makes the linker give a program at a fixed address an entry of its own for malloc.
+// Taking its address makes the linker give a program at a fixed address an entry of its own for malloc.
 void* (*volatile taken)(size_t);
 
 int main(int argc, char** argv) {

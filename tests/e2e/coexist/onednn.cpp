@@ -1,4 +1,4 @@
-// oneDNN as a guest that is not loaded as a plug-in is: it binds to whatever of its weak symbols was there before.
+// oneDNN as a guest that is not isolated like a plug-in: its weak symbols bind to definitions that were loaded before.
 #include <dnnl.hpp>
 
 extern "C" __attribute__((visibility("default"))) int coexist_run() {

@@ -1,5 +1,5 @@
-"""Writes a C source with a weak definition of every weak symbol of oneDNN's that a shared library exports. Functions trap,
-data is 0x5a.
+"""Writes a C source with a weak definition of every weak oneDNN symbol that a shared library exports. Functions trap, data
+is 0x5a.
 
 Usage: poison.py LIBRARY OUTPUT.c
 """

@@ -1,4 +1,4 @@
-// A guest with the full protobuf library: it makes descriptors at run time, and a message of them.
+// A guest with the full protobuf library: it makes descriptors at run time, and a message from them.
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/descriptor.pb.h>
 #include <google/protobuf/dynamic_message.h>

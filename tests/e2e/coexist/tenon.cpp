@@ -1,5 +1,5 @@
 // Tenon as a guest: a matmul large enough for every thread and a softmax, both compared with plain loops, and a model,
-// because other guests bring readers of ONNX too.
+// because other guests contain readers of ONNX too.
 #include <tenon/onnx.h>
 #include <tenon/tenon.h>
 

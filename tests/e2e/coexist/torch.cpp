@@ -1,4 +1,4 @@
-// libtorch as a guest: it brings oneDNN, libgomp, protobuf and the ONNX descriptors.
+// libtorch as a guest: it contains oneDNN, libgomp, protobuf and the ONNX descriptors.
 #include <ATen/Functions.h>
 #include <ATen/Tensor.h>
 

@@ -18,7 +18,7 @@ class Pair : public ::testing::Test {
  protected:
   ~Pair() override { EXPECT_EQ(violation(), ""); }
 
-  // `make` makes a tensor on the given device. Every pair of devices must copy it unchanged.
+  // `make` makes a tensor on the given device. Copies between all pairs of devices must not change it.
   template <class Make>
   void carries(Make make) {
     for (Device from : all_devices()) {

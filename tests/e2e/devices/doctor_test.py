@@ -151,7 +151,7 @@ def test_settings(tool, plugins, folder):
     claim("What to do: Did you mean cpu? Correct the environment variable TENON_PROVIDERS, or remove it." in text, text)
 
 
-# provider: what the child process that probes it does.
+# provider: the behaviour of the child process that probes it.
 PROBED = {
     "traps": r"died of signal 5 \(SIGTRAP\)\.",
     "sleeps": r"did not end within 1 s\.",
@@ -162,7 +162,7 @@ PROBED = {
 
 
 def test_probed(tool, plugins, probed, model, folder):
-    """Providers that crash or hang when they are asked for their devices, beside the cpu."""
+    """Providers that crash or hang while their devices are counted, together with the cpu."""
     def machine(provider, **environment):
         own = folder / provider
         own.mkdir(exist_ok=True)
@@ -211,7 +211,7 @@ def test_gpus(tool, plugins, gpus, folder):
             claim(not finding["remedy"] or "What to do: " + finding["remedy"] in text, f"the text lacks the remedy of {finding}")
         return report, [f["sentence"] for f in report["findings"]], text
 
-    # No card at all, though both providers are there.
+    # No card at all, although both providers are installed.
     report, said, text = findings(card("gpu_a", devices=0) + card("gpu_b", driver="missing"))
     claim(len(said) == 1 and said[0].startswith("no GPU can be used\n  gpu_a: it works, but found no device.\n  gpu_b: the driver's library"), f"{said}")
     claim(report["default_device"] == "cpu:0", f"without a card the CPU is the default: {report['default_device']}")
@@ -226,7 +226,7 @@ def test_gpus(tool, plugins, gpus, folder):
     done = machine(card("gpu_b", unusable="it overheated.")).run("devices")
     claim("not usable: it overheated." in done, done)
 
-    # Software only: shown, never the default, not even without a CPU device.
+    # Only software devices: they are listed, but never the default, not even without a CPU device.
     report, said, text = findings(card("gpu_a", **{"class": "software"}, name="Emulated card") + card("gpu_b", devices=0))
     claim(report["default_device"] == "cpu:0" and "used only where it is named: gpu_a:0 (Emulated card)" in said[0], f"{said}")
     claim(any("only where it is named" in line and line.lstrip().startswith("gpu_a:0") for line in text.splitlines()), text)

@@ -1,4 +1,4 @@
-// Work in flight on several devices at once, and errors that cross from one device to another.
+// Work in flight on several devices at once, and errors that move from one device to another.
 #include <thread>
 
 #include "primitives/text/format.h"
@@ -8,7 +8,7 @@
 namespace tenon::testing {
 namespace {
 
-// A tensor on some device, and the values that it must have. The host computes them by the same exact operations.
+// A tensor on some device, and its expected values. The host computes them by the same exact operations.
 struct Known {
   Tensor tensor;
   std::vector<float> values;  // row-major

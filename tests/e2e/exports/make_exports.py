@@ -4,8 +4,9 @@
     make_exports.py FOLDER [--models lstm,gru,...]
 
 Needs torch and onnx (Debian: python3-torch, python3-onnx); without them it exits with 77. BERT, ViT, U-Net and Llama are
-the modules of benchmarks/models/export.py in small. Every case has two data sets; the second one has other sizes where
-the model lets them be. A result may be away from PyTorch's by 1e-4 of the range of the output whose range is least.
+small versions of the modules of benchmarks/models/export.py. Every case has two data sets; the second one has other
+sizes if the model allows that. A result may differ from PyTorch's by 1e-4 of the range of the output with the smallest
+range.
 """
 
 import argparse
@@ -33,7 +34,7 @@ TOLERANCE = 1e-4
 
 
 class Recurrent(nn.Module):
-    """Two layers in both directions, and a linear head; the states of the last step are outputs too."""
+    """Two layers in both directions, and a linear head. The states of the last step are outputs too."""
 
     def __init__(self, kind):
         super().__init__()
@@ -45,7 +46,7 @@ class Recurrent(nn.Module):
 
 
 class CrossAttention(nn.Module):
-    """Whisper's attention: keys have no bias; queries and keys are scaled by the root of the scale each."""
+    """Whisper's attention: keys have no bias; queries and keys are each multiplied by the root of the scale."""
 
     def __init__(self, width, heads):
         super().__init__()
@@ -115,7 +116,7 @@ class WhisperDecoder(nn.Module):
 
 
 class Suppression(torch.autograd.Function):
-    """ONNX's NonMaxSuppression of one image and one class; here in plain Python."""
+    """ONNX's NonMaxSuppression for one image and one class; here in plain Python."""
 
     @staticmethod
     def forward(ctx, boxes, scores, most, overlap, least):
@@ -138,7 +139,7 @@ class Suppression(torch.autograd.Function):
 
 
 class Detector(nn.Module):
-    """Scores and boxes for each cell of a grid; the 20 best, then those that overlap little, then their boxes."""
+    """Scores and boxes for each cell of a grid; the 20 best; those of them that overlap little; their boxes."""
 
     def __init__(self, width=16):
         super().__init__()
@@ -160,7 +161,7 @@ class Detector(nn.Module):
 
 
 class Steps(nn.Module):
-    """A loop whose count is data, with a branch inside: Collatz numbers steer how a state is changed."""
+    """A loop whose count is data, with a branch inside: Collatz numbers decide how a state changes."""
 
     def __init__(self):
         super().__init__()
@@ -246,7 +247,7 @@ MODELS = {
 
 
 def numbers_of(values):
-    """What scripted code takes for a tensor of one integer, and gives for it."""
+    """Converts tensors of one integer to numbers, because scripted code takes numbers instead."""
     return tuple(int(v) if isinstance(v, torch.Tensor) and v.dim() == 0 and not v.is_floating_point() else v for v in values)
 
 

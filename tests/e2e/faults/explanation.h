@@ -1,4 +1,5 @@
-// Decides whether a fault can lead to an outcome. Each function returns what is wrong, or an empty string.
+// Decides whether a fault can lead to an outcome. Each function returns a message if it cannot, otherwise an empty
+// string.
 #pragma once
 
 #include <string>
@@ -7,9 +8,9 @@
 
 namespace tenon::testing {
 
-// At most one instruction failed.
+// For a fault that makes at most one instruction fail.
 std::string explain(const Program& program, const Outcome& outcome);
-// Device `lost` was lost. Results that do not depend on it are right, and no result is a wrong number.
+// For a loss of device `lost`: results that do not depend on it must be right, and no result may be a wrong number.
 std::string explain_lost(const Program& program, const Outcome& outcome, int lost);
 
 }  // namespace tenon::testing

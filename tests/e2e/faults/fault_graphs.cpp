@@ -1,6 +1,6 @@
 // Runs recorded programs on the wrapped asynchronous fake, as segments and command lists, or in parts that the fake
-// takes as whole graphs. The fake keeps blobs and tells its time. One call of each round goes wrong: it fails, it is
-// cancelled, or the device is lost. The process goes on, and the next run is right. See README.md.
+// takes as whole graphs. The fake keeps blobs and reports times. In each round one call fails, is cancelled, or loses
+// the device. The process continues, and the next run is right. See README.md.
 //
 //   fault_graphs [--rounds 300] [--seed 1] [--slot graph_compile] [--trouble cancel] [--tally FILE]
 #include <cmath>
@@ -25,7 +25,7 @@ namespace tenon::testing {
 namespace {
 
 constexpr int kTries = 6;
-constexpr int kRuns = 8;  // of each program: plain ones, and replays
+constexpr int kRuns = 8;  // of each program: plain runs and replays
 constexpr int64_t kSide = 6;
 
 uint64_t graph_runs = 0;
@@ -49,7 +49,7 @@ Tensor apply(uint64_t which, const Tensor& a, const Tensor& b) {
   }
 }
 
-// Eight ops on two inputs, drawn from `seed`: recorded and run. Programs with odd seeds are scheduled; of the others
+// Eight ops on two inputs, drawn from `seed`, recorded and run. Programs with odd seeds are scheduled; from the others
 // the device takes islands.
 std::vector<float> run_program(Device device, uint64_t seed) {
   const TensorList inputs = {Tensor::from<float>(random_floats(seed), {kSide, kSide}, device),
@@ -100,7 +100,7 @@ class Campaign {
   Plan& plan() { return plan_; }
   fakes::Faulty& faulty() { return fakes::faulty(0); }
 
-  // One program with one fault, and the same without.
+  // One program with one fault, and the same program without it.
   std::string round(uint64_t number) {
     const Strike strike = plan_.next();
     const uint64_t seed = seed_ * 7919 + number % 40;
@@ -121,7 +121,7 @@ class Campaign {
                        fakes::trouble_names[static_cast<size_t>(strike.trouble)], wrong);
   }
 
-  // Checks that nothing is left of the provider.
+  // Checks that nothing of the provider is left.
   void close() {
     try {
       tenon::retire("faulty");
@@ -134,7 +134,7 @@ class Campaign {
   }
 
  private:
-  // Repeats the program until it succeeds. Each attempt can be cancelled alone.
+  // Repeats the program until it succeeds. Each attempt can be cancelled separately.
   std::string attempts(uint64_t seed, const std::vector<float>& wanted) {
     std::string said;
     for (int i = 0; i < kTries; ++i) {

@@ -1,4 +1,4 @@
-// Runs chains of ops and real models on wrapped providers. One call of each run goes wrong. See README.md.
+// Runs chains of ops and real models on wrapped providers. One call of each run fails. See README.md.
 //
 //   fault_models --cpu libtenon_cpu.so [--demo shapes.onnx] [--models FOLDER] [--rounds 200] [--chains 2000] [--seed 1]
 //                [--slot copy] [--trouble refuse] [--tally FILE]
@@ -156,7 +156,7 @@ std::string compare(const Answer& got, const Answer& wanted) {
   return {};
 }
 
-// A provider under its wrapped name, and the work that ran on it.
+// A provider under its wrapped name, and the work that runs on it.
 class Subject {
  public:
   Subject(int number, std::string provider, std::vector<Slot> slots, uint64_t seed)

@@ -1,4 +1,4 @@
-// Runs random programs on two asynchronous devices. One call of each program goes wrong. See README.md.
+// Runs random programs on two asynchronous devices. One call of each program fails. See README.md.
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -63,7 +63,7 @@ class Campaign {
   }
 
  private:
-  // An error of a request that the program itself made names the request and its op.
+  // An error of a request that the program itself made must name the request and its op.
   Outcome run(const Program& program) {
     const auto judge = [this](Instruction::Kind, const Status& status) {
       if (status.message().find("mix: ") == std::string::npos) verdict_.check(status);

@@ -38,7 +38,7 @@ void FaultyMachine::close() {
 
 template <class Try>
 auto FaultyMachine::persist(Try attempt) {
-  // Each attempt can be cancelled alone.
+  // Each attempt can be cancelled separately.
   const auto once = [&] {
     const Cancellation stop;
     fakes::faulty(0).on_cancel([stop] { stop.cancel(); });

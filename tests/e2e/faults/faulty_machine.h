@@ -1,4 +1,4 @@
-// FaultyMachine: the machine of the wrapped asynchronous fake. It can be opened anew and repeats what failed.
+// FaultyMachine: the machine of the wrapped asynchronous fake. It can be opened again and repeats calls that failed.
 #pragma once
 
 #include "tests/e2e/faults/verdict.h"
@@ -11,12 +11,12 @@ class FaultyMachine final : public AsyncMachine {
   // `verdict` checks the errors of failed attempts.
   explicit FaultyMachine(Verdict& verdict) : AsyncMachine("faulty"), verdict_(verdict) {}
 
-  // Tries until the fault has passed.
+  // Tries again until the fault has passed.
   bool open_again();
   // Retires the provider and checks that nothing of it is left.
   void close();
 
-  // Repeats what failed before any submission. Returns the result of the last attempt.
+  // Repeats a call that failed before any submission. Returns the result of the last attempt.
   Result<StorageHandle> allocate(int device, uint64_t words) override;
   Status mix(int device, int stream, View dst, View a, View b, int64_t words, int64_t tag, int64_t how,
              bool whole) override;

@@ -36,7 +36,7 @@ class Plan {
     trouble_ = trouble;
   }
 
-  // The pair of function and trouble that struck least often so far.
+  // The pair of function and trouble that occurred least so far.
   Strike next() {
     std::vector<Strike> fewest;
     uint64_t least = ~uint64_t{0};
@@ -67,8 +67,8 @@ class Plan {
     struck_[index(strike.slot)][kind] += struck;
   }
 
-  // Adds the counts that an earlier process wrote to `path`. A process opens at most 65,535 devices, so several run in
-  // turn.
+  // Adds the counts that an earlier process wrote to `path`. A process can open at most 65,535 devices, so several
+  // processes run one after the other.
   void load(const std::string& path) {
     std::ifstream file(path);
     for (std::string word; file >> word;) {
@@ -105,7 +105,7 @@ class Plan {
   std::vector<Slot> slots_;
   std::mt19937_64 random_;
   std::string_view slot_, trouble_;
-  std::array<int64_t, slot_count> reach_;  // about how many calls of each function one round makes
+  std::array<int64_t, slot_count> reach_;  // the approximate number of calls of each function in one round
   Counts tried_{}, struck_{}, misses_{};
   std::array<uint64_t, slot_count> calls_before_{};
 };

@@ -1,4 +1,4 @@
-// Verdict: the first result that was wrong.
+// Verdict: the first wrong result.
 #pragma once
 
 #include <mutex>

@@ -1,4 +1,4 @@
-// The beginnings and ends of processes and devices, as a program sees them. See README.md.
+// Loading, retiring, exit and fork, as a program sees them. See README.md.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sys/wait.h>
@@ -29,8 +29,8 @@ namespace {
 std::atomic<bool> out_of_threads{false};
 std::atomic<int> refused_threads{0};
 
-// Whether a provider has called std::thread, as the threads that stand for a device's queues: the class of the thread's
-// function lies in the library that calls.
+// True if a provider starts this thread by std::thread, like the threads that play a device's queues: the class of the
+// thread's function is then in the library that calls.
 bool is_of_provider(void* data) {
   Dl_info library{};
   return data != nullptr && dladdr(*static_cast<void**>(data), &library) != 0 && library.dli_fname != nullptr &&
@@ -41,10 +41,10 @@ using Create = int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
 
 }  // namespace
 
-// The function of the sanitizers, which keep a list of all threads. Null in a build without them.
+// A function of the sanitizers, which keep a list of all threads. Null in a build without them.
 extern "C" __attribute__((weak)) Create __interceptor_pthread_create;
 
-// Takes the place of libc's function, for all libraries of the process.
+// Replaces libc's function for all libraries of the process.
 extern "C" __attribute__((visibility("default"))) int pthread_create(pthread_t* thread,
                                                                      const pthread_attr_t* attributes,
                                                                      void* (*run)(void*), void* data) {
@@ -212,8 +212,8 @@ void fork_in_flight(const std::string& provider) {
   use(device, 5);
 }
 
-// The device is open before, since a provider may need threads for it. Other providers stay out: PoCL ends the process
-// if it gets no thread.
+// The device is opened before, because a provider may need threads to open it. Other providers are not loaded: PoCL
+// ends the process if it cannot start a thread.
 void no_threads(const std::string& provider) {
   setenv("TENON_PROVIDERS", "cpu,async", 1);
   const Device device(provider);

@@ -1,4 +1,4 @@
-"""The demo names every picture of its folder, reports a file that is no picture, and refuses wrong arguments.
+"""The demo classifies every picture of its folder, reports a file that is not a picture, and refuses wrong arguments.
 
 Usage: demo_test.py PROGRAM DEMO_FOLDER DEVICE
 

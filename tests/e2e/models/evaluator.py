@@ -1,6 +1,6 @@
-"""Computes the operators of the test models with NumPy in double precision. It is slow and plain, and no code is Tenon's.
+"""Computes the operators of the test models with NumPy in double precision. It is slow and simple, and uses no code of Tenon.
 
-Floating-point values are kept as float64 from input to output, whatever the model says; integers stay integers.
+Floating-point values are float64 from input to output, whatever dtype the model states; integers stay integers.
 """
 
 import itertools
@@ -37,7 +37,7 @@ def conv(attrs, x, weight, bias=None):
 
 
 def conv_transpose(attrs, x, weight, bias=None):
-    """Kernels as large as the strides, no padding: each element becomes a block of its own."""
+    """For kernels as large as the strides, without padding: each element becomes a separate block."""
     size = weight.shape[2:]
     assert list(size) == list(attrs["strides"]) and not any(attrs.get("pads", [0])) and attrs.get("group", 1) == 1
     blocks = np.einsum("nchw,coij->nohiwj", x, weight)
@@ -134,7 +134,7 @@ def double(array):
 
 
 def evaluate(model, inputs):
-    """The outputs of `model` by name, float64 where they are floating-point."""
+    """The outputs of `model` by name. Floating-point outputs are float64."""
     values = {w.name: double(numpy_helper.to_array(w)) for w in model.graph.initializer}
     values |= {name: double(array) for name, array in inputs.items()}
     for node in model.graph.node:

@@ -28,7 +28,7 @@ class Graph:
         return add
 
     def constant(self, value, dtype=np.int64):
-        """A Constant node: the form in which exporters write numbers of a model's code."""
+        """A Constant node: exporters write numbers of a model's code in this form."""
         return self.Constant(value=numpy_helper.from_array(np.array(value, dtype)))
 
     def weight(self, name, array):

@@ -1,9 +1,9 @@
-"""Models run in whole graphs give the bits of their plain runs, whatever islands the device claims.
+"""Models that run as whole graphs give the bits of their plain runs, for all islands that the device claims.
 
 Usage: graphs_test.py TOOL ASYNC_PLUGIN_FOLDER FOLDER    (FOLDER: the cases of make_models.py, made there if empty)
 
 The device is the asynchronous fake with the primitives of the reference, which claims islands at random from a seed.
-Seed 0 claims every node it knows, under one number.
+Seed 0 claims every node that it knows, as one island.
 """
 import pathlib
 import sys
@@ -14,7 +14,7 @@ SEEDS = 7
 
 
 def graphs_of(executions):
-    """How many graphs were launched, and how many nodes they have."""
+    """The number of launched graphs, and the number of nodes in them."""
     sizes = [int(one["op"].split()[2]) for one in executions if one["op"].startswith("graph of ")]
     return len(sizes), sum(sizes)
 

@@ -1,10 +1,10 @@
-"""Models run on a device with layouts of its own give the bits of their plain runs, whatever layouts it draws.
+"""Models that run on a device with its own layouts give the bits of their plain runs, for all layouts that it draws.
 
 Usage: layouts_test.py TOOL ASYNC_PLUGIN_FOLDER FOLDER    (FOLDER: the cases of make_models.py, made there if empty)
 
-The device is the asynchronous fake with the primitives of the reference. A seed draws which operands it would like in
-which layout, which mixtures it refuses, and where each element lies; odd seeds have images. Values in layouts bear
-their token, so that the fake ends the process when somebody reads one under another.
+The device is the asynchronous fake with the primitives of the reference. A seed draws which operands it prefers in
+which layout, which mixtures it refuses, and where each element lies; odd seeds have images. Values in layouts store
+their token, so that the fake ends the process when a value is read under another token.
 """
 import pathlib
 import sys
@@ -15,7 +15,7 @@ SEEDS = 7
 
 
 def conversions_of(executions):
-    """How many conversions to a layout and from one the report lists."""
+    """The number of conversions to a layout and from one that the report lists."""
     rows = [one["reason"] for one in executions if one["op"] == "copy (layout)"]
     return sum(row.startswith("to ") for row in rows), sum(row.startswith("from ") for row in rows)
 
@@ -28,7 +28,7 @@ def check(runner, model):
         failures += 1
     for seed in range(1, SEEDS + 1):
         validate = {"TENON_VALIDATE": "1"} if seed in (1, 2) else {}
-        graphs = {"graphs": 1, "graph_seed": seed} if seed == SEEDS else {}  # whole graphs beside them
+        graphs = {"graphs": 1, "graph_seed": seed} if seed == SEEDS else {}  # together with whole graphs
         fake = {"layouts": seed, "images": seed % 2, **graphs}
         outputs, report = runner.run(model, f"{model.name}_layouts_{seed}", fake, **validate)
         if outputs != wanted:
@@ -37,7 +37,7 @@ def check(runner, model):
         to, back = conversions_of(report)
         all_to, all_from, moved = all_to + to, all_from + back, moved + (to + back > 0)
         print(f"{model.name} seed {seed}: {len(report)} rows, {to} conversions to layouts, {back} from layouts")
-    failures += all_to * all_from == 0 or moved < SEEDS - 2  # a draw may want nothing of a model
+    failures += all_to * all_from == 0 or moved < SEEDS - 2  # a draw may prefer no operand of a model
     print(f"{'FAIL' if failures else 'ok  '} {model.name}: {SEEDS} draws, {all_to} conversions to and {all_from} from layouts")
     return failures
 

@@ -2,8 +2,8 @@
 """Writes small ResNet-, MobileNet-, BERT-, ViT- and U-Net-like models as ONNX test cases: `make_models.py FOLDER [SEED]`.
 
 Each case is FOLDER/NAME with model.onnx, two data sets of different shapes, and data.json with the tolerances. The
-graphs are those PyTorch's exporter writes for such modules (shape arithmetic, decomposed layer norm, erf gelu), the
-weights random, the expected outputs those of evaluator.py in double precision.
+graphs equal those that PyTorch's exporter writes for such modules (shape arithmetic, decomposed layer norm, erf gelu).
+The weights are random. evaluator.py computes the expected outputs in double precision.
 """
 
 import json
@@ -51,7 +51,7 @@ def head(graph, x, width, classes, output):
 
 
 def bottleneck(graph, name, x, fan_in, width, stride):
-    """1x1, 3x3 with the stride, 1x1 to four times the width; the shortcut gets a 1x1 where shapes differ."""
+    """1x1, 3x3 with the stride, 1x1 to four times the width. The shortcut gets a 1x1 if shapes differ."""
     fan_out, y = 4 * width, x
     for number, (a, b, kernel, step) in enumerate(
         [(fan_in, width, 1, 1), (width, width, 3, stride), (width, fan_out, 1, 1)]
@@ -140,7 +140,7 @@ class Bert:
         return g.Add(scaled, g.normal(f"{name}.bias", self.WIDTH, scale=0.2), output=output)
 
     def view(self, x, *last):
-        """x.view(x.size(0), x.size(1), *last), sizes read off x when the model runs."""
+        """x.view(x.size(0), x.size(1), *last), with sizes read from x when the model runs."""
         g = self.graph
         sizes = []
         for axis in (0, 1):
@@ -218,7 +218,7 @@ def bert():
 
 
 class Vit(Bert):
-    """Patches of an image, a class token in front of them, and the encoder's layers with the norms first."""
+    """Patches of an image, a class token before them, and the encoder's layers with the norms first."""
 
     WIDTH, HEADS, HIDDEN, PATCH, GRID = 32, 4, 64, 8, 4
 
@@ -257,7 +257,7 @@ def vit():
 
 
 def unet():
-    """Two levels down, two up, each up joined with what the way down left."""
+    """Two levels down, two up. Each level up is joined with the result of the same level on the way down."""
     graph = Graph(16)
 
     def twice(name, x, fan_in, fan_out):

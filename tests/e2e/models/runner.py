@@ -14,7 +14,7 @@ def make_models(folder):
 
 
 class Runner:
-    """The device has the primitives of the reference. Each run has a process of its own."""
+    """Runs models on the fake with the primitives of the reference, each in a process of its own."""
 
     def __init__(self, tool, plugins, folder):
         self.tool, self.folder = tool, folder
@@ -22,7 +22,7 @@ class Runner:
         self.path = plugins + (":" + inherited if inherited else "")
 
     def run(self, model, name, fake, **settings):
-        """The bytes of each output, and the report, with `fake` as the fake's configuration."""
+        """Returns the bytes of each output, and the report. `fake` is the fake's configuration."""
         place = self.folder / "runs" / name
         place.mkdir(parents=True, exist_ok=True)
         config = place / "tenon.toml"

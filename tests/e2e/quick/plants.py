@@ -1,4 +1,4 @@
-"""Plants a defect in each top folder in turn, in a checkout of its own, and checks that ./dev quick finds it.
+"""Plants a defect in each top folder in turn, in a separate checkout, and checks that ./dev quick finds it.
 
 Usage: plants.py CHECKOUT [TOP_FOLDER...]
 
@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 
 class Plant(NamedTuple):
-    folder: str  # of the tree's top
-    right: str  # stands once in one file below it
+    folder: str  # a top folder of the tree
+    right: str  # occurs once in one file below it
     wrong: str
 
 
@@ -60,7 +60,7 @@ def prepare(checkout):
 
 
 def finds(checkout, plant):
-    """True if quick finds the defect within the time that it promises. The defect is removed again."""
+    """True if quick finds the defect within its promised time. Removes the defect again."""
     path = file_with(checkout, plant)
     right = path.read_text()
     path.write_text(right.replace(plant.right, plant.wrong))

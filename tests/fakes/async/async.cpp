@@ -97,7 +97,7 @@ bool due(std::atomic<int64_t>& after, std::atomic<int64_t>& failed) {
 
 namespace {
 
-// What the fake keeps of something that it made: as many bytes as a seed says, drawn from the seed.
+// The bytes of the blob of a created object: their number and content are drawn from the seed.
 std::string blob_of(uint64_t seed) {
   std::string blob(1 + seed % 5000, 0);
   for (char& byte : blob) byte = static_cast<char>((seed = seed * 6364136223846793005u + 1442695040888963407u) >> 56);
@@ -456,7 +456,7 @@ ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_device,
 
 void shutdown(ep_plugin* plugin) { delete plugin; }
 
-// Applies the settings of the configuration. Other values stay unchanged.
+// Applies the settings of the configuration. Other values do not change.
 void configure(const ep_host* host) {
   const auto read = [host](const char* key, auto& target) {
     ep_string value{nullptr, 0};

@@ -39,7 +39,7 @@ class AlignedBytes {
   std::unique_ptr<char, Free> data_;
 };
 
-// A block of the device's own, or memory that was imported.
+// A block of the device, or imported memory.
 struct ep_memory {
   explicit ep_memory(uint64_t size) : bytes(size), shadow(0) {}
   explicit ep_memory(tenon::fakes::Foreign imported)
@@ -68,14 +68,14 @@ struct ep_event {
   ep_device* device = nullptr;
   std::mutex mutex;
   std::condition_variable fired;
-  ep_stream* stream = nullptr;  // of the last record; gone if that has come and the stream was destroyed
+  ep_stream* stream = nullptr;  // of the last record; dangling if that record is complete and the stream was destroyed
   uint64_t recorded = 0;        // number of records; guarded by `mutex`
   uint64_t completed = 0;
   std::atomic<uint64_t> recorded_now{0};  // the same number, readable without the lock
   std::atomic<uint64_t> completed_now{0};
   tenon::fakes::Clock clock;
-  bool timed = false;     // the last record was on a timed stream; guarded by `mutex`, as is the next
-  uint64_t fired_ns = 0;  // when the device came to the point `completed`
+  bool timed = false;     // the last record was on a timed stream; guarded by `mutex`, like fired_ns
+  uint64_t fired_ns = 0;  // when the device reached the point `completed`
 
   bool has_come() const {
     return completed_now.load(std::memory_order_acquire) >= recorded_now.load(std::memory_order_acquire);
@@ -113,7 +113,7 @@ struct Command {
   const ep_primitive* primitive = nullptr;
   ep_event* event = nullptr;
   ep_semaphore* semaphore = nullptr;
-  uint64_t point = 0;  // of the event; the value of a timeline semaphore
+  uint64_t point = 0;  // point of the event, or value of a timeline semaphore
   uint64_t tag = 0;
   std::array<char*, 3> pointers{};
   char* workspace = nullptr;
@@ -121,11 +121,11 @@ struct Command {
   std::array<ep_scalar, 2> scalars{};
   uint64_t bytes = 0;
   const ep_graph* run = nullptr;
-  ep_command_list* list = nullptr;                      // of a replay
-  ep_kernel* kernel_run = nullptr;                      // of a kernel, whose groups `bytes` counts
-  std::shared_ptr<std::vector<char*>> operands;         // of a graph, kernel or reference; a replay: per binding
-  std::shared_ptr<std::vector<ep_scalar>> all_scalars;  // of the reference
-  std::shared_ptr<std::vector<char>> early;  // the source, if it was read at submission; a kernel: parameters
+  ep_command_list* list = nullptr;               // for a replay
+  ep_kernel* kernel_run = nullptr;               // for a kernel, whose groups `bytes` counts
+  std::shared_ptr<std::vector<char*>> operands;  // for a graph, kernel or reference; for a replay one per binding
+  std::shared_ptr<std::vector<ep_scalar>> all_scalars;  // for the reference
+  std::shared_ptr<std::vector<char>> early;  // the source, if it was read at submission; for a kernel its parameters
 };
 
 struct Access {
@@ -134,12 +134,12 @@ struct Access {
   bool write;
 };
 
-// What a stream records (lists.cpp).
+// The recording of a stream (lists.cpp).
 struct Recording {
   std::vector<ep_binding> bindings;
   std::vector<Command> commands;
   std::vector<Access> accesses;  // of all commands
-  size_t calls = 0;              // more than `commands`: some call has failed
+  size_t calls = 0;              // more than `commands` if some call has failed
 };
 
 }  // namespace tenon::fakes
@@ -150,15 +150,15 @@ struct ep_stream {
   ~ep_stream();
 
   void push(tenon::fakes::Command command);
-  // Submits the work that a lazy device put off.
+  // Submits the work that a lazy device has deferred.
   void flush();
   void drain();
 
-  // True if a thread could continue the stream now. Guarded by ep_device::mutex, as are the members below.
+  // True if a thread could continue the stream now. Guarded by ep_device::mutex, like the members below.
   bool ready() const;
-  // True if its next command waits for a semaphore, which nobody announces.
+  // True if its next command waits for a semaphore. Nothing wakes the device when a semaphore changes.
   bool awaits_semaphore() const;
-  // Runs submitted work until none is left or a wait is not over.
+  // Runs submitted work until none is left or a wait is not complete.
   void run();
 
   ep_device* device;
@@ -189,8 +189,8 @@ struct ep_stream {
   void delay();
 };
 
-// A device has as many threads as streams. A thread runs any stream that can continue, so work that hops between
-// streams need not hop between threads.
+// A device has as many threads as streams. A thread runs any stream that can continue, so work that moves between
+// streams need not move between threads.
 struct ep_device {
   ~ep_device();
   void add_thread();
@@ -237,26 +237,26 @@ struct ep_plugin {
 
 namespace tenon::fakes {
 
-// Returns `status`, and makes its sentence if the host wants one.
+// Returns `status`, and sets `error` to `sentence` if the host asked for it.
 ep_status fail(const ep_host* host, ep_error** error, ep_status status, const std::string& sentence);
 
 inline bool is_lost() { return async_control().lose_device.load(std::memory_order_relaxed); }
-// The device is lost. Lets its running instructions end first: after the call returns, the device touches no memory.
+// Reports the loss of the device. Lets its running instructions end first: after the call the device touches no memory.
 ep_status lost(ep_device* device, ep_error** error);
 
-// Takes AsyncControl::create_us, as a compiler would, and asks now and then whether to stop. OK, or CANCELLED.
-// `seed` says what is made: the same number for the same thing.
+// Takes AsyncControl::create_us, like a compiler, and regularly asks whether to stop. Returns OK or CANCELLED. `seed`
+// identifies the result: equal objects have equal seeds.
 ep_status compile(ep_device* device, uint64_t seed, ep_error** error);
 
-// Counts `after` down. True for the `fail_count` calls after it has reached 0.
+// Counts `after` down. True for `fail_count` calls once it has reached 0.
 bool due(std::atomic<int64_t>& after, std::atomic<int64_t>& failed);
 
 inline char* address(ep_buffer buffer) { return buffer.memory->data() + buffer.offset; }
 
 // Checks the accesses of an instruction against what its stream has waited for, before it is submitted. If the stream
-// records, each replay does.
+// records, each replay is checked instead.
 void check(ep_stream* stream, const Access* accesses, size_t count);
-// Checks, where a block holds one tensor, that no block that is written has another operand in it.
+// If a block may hold only one tensor, checks that a written block has no other operand in it.
 void check_exclusive(const ep_stream* stream, const Access* accesses, size_t count);
 
 // Each function fills its slots of a device's table.
@@ -267,39 +267,39 @@ void fill_graph(ep_device_ops* ops);
 void fill_lists(ep_device_ops* ops);
 void fill_modules(ep_device_ops* ops);
 
-// A launch or copy comes to `stream`. If the stream records, the call counts as failed until its command is pushed.
+// Begins a launch or copy on `stream`. If the stream records, the call counts as failed until its command is pushed.
 void begin_work(ep_stream* stream);
-// Command number `index` of `replay`, where it lies this time.
+// Returns command number `index` of `replay` with the addresses of this replay.
 Command placed(const Command& replay, size_t index);
-// How many commands a replay has, and that it has ended.
+// The number of commands of a replay; the end of a replay.
 size_t list_length(const Command& replay);
 void end_replay(const Command& replay);
 void fill_interop(ep_device_ops* ops);
 
-// Bits 1 << EP_HANDLE_* that the device takes. The addresses of its own blocks are handles of type CUDA_POINTER.
+// Bits 1 << EP_HANDLE_* that the device accepts. The addresses of its own blocks are handles of type CUDA_POINTER.
 constexpr uint64_t memory_handles = UINT64_C(1) << EP_HANDLE_OPAQUE_FD | UINT64_C(1) << EP_HANDLE_CUDA_POINTER;
 constexpr uint64_t semaphore_handles = UINT64_C(1) << EP_HANDLE_OPAQUE_FD;
 
-// True once a wait for `value` is over.
+// True once a wait for `value` is complete.
 bool has_come(ep_semaphore& semaphore, uint64_t value);
-// Runs a wait that is over, or a signal.
+// Runs a signal, or a wait that is complete.
 void run_semaphore(const Command& command);
 void fill_layouts(ep_device_ops* ops);
 
-// Memory of the device, `counted` among its bytes or not.
+// Allocates memory of the device. `counted`: it counts among the device's bytes.
 ep_status allocate(ep_device* device, uint64_t size, bool counted, ep_memory** out, ep_error** error);
-// The number of the pool for images.
+// Returns the number of the pool for images.
 uint32_t image_pool(const ep_plugin* plugin);
-// A transfer moves bytes of `memory`, which must not be an image.
+// Checks that `memory` is not an image, because a transfer accesses its bytes.
 void check_no_image(const ep_memory* memory);
 
-// Each runs a command of its kind and adds the faults that it met.
+// Each function runs a command of its kind and appends the faults.
 void run_reference(const Command& command, std::vector<ep_fault>* faults);
 void run_pack(const Command& command);
 void run_graph(const Command& command, std::vector<ep_fault>* faults);
 void run_kernel(const Command& command, std::vector<ep_fault>* faults);
 
-// A command list that launches `kernel` was made (1) or destroyed (-1).
+// Notes that a command list that launches `kernel` was made (1) or destroyed (-1).
 void count_list(ep_kernel* kernel, int change);
 
 }  // namespace tenon::fakes

@@ -101,7 +101,7 @@ ep_status stream_wait_event(ep_stream* stream, ep_event* event, ep_error** error
   return EP_STATUS_OK;
 }
 
-// When the device came to the point of `event`.
+// When the device reached the point of `event`.
 ep_status time_of(ep_event* event, uint64_t* out_ns, ep_error** error) {
   std::lock_guard lock(event->mutex);
   if (event->recorded == 0) return never_recorded(event, error);

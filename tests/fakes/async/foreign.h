@@ -1,5 +1,5 @@
-// Foreign: what "another API" of the process made, so that the fake can import it: a memory file behind a file
-// descriptor. As memory its bytes are the memory; as a semaphore its first eight bytes are the counter.
+// Foreign: an object of another API that the fake can import: a memory file behind a file descriptor. As memory, its
+// bytes are the memory; as a semaphore, its first eight bytes are the counter.
 #pragma once
 
 #include <atomic>
@@ -7,12 +7,12 @@
 
 namespace tenon::fakes {
 
-// A memory file and its mapping. The application of a test makes one with create(); the fake opens the same file again.
+// A memory file and its mapping. A test, in the role of the application, makes one with create(); the fake opens it.
 class Foreign {
  public:
-  // A new file of `size` bytes, all zero. fd() is -1 if the system has none.
+  // Makes a file of `size` bytes, all zero. fd() is -1 on failure.
   static Foreign create(uint64_t size);
-  // The file behind `fd`, which stays the caller's. mapped() is false if it has fewer than `size` bytes.
+  // Opens the file behind `fd`, which the caller keeps. mapped() is false if the file has fewer than `size` bytes.
   static Foreign open(int fd, uint64_t size);
 
   Foreign() = default;

@@ -1,6 +1,5 @@
-// Whole graphs: the fake takes nodes at random, in islands that it draws from a seed, and runs each node by the
-// reference. Inner values lie in memory that is filled with garbage before each run: the workspace, or memory of the
-// graph's own.
+// Whole graphs: the fake takes random nodes, in islands that it draws from a seed, and runs each node by the reference.
+// Inner values lie in memory that is filled with garbage before each run: the workspace, or the graph's own memory.
 #include <fmt/core.h>
 
 #include <cstring>
@@ -17,10 +16,10 @@ struct ep_graph {
   struct Value {
     uint64_t flags = 0;
     uint64_t bytes = 0;
-    ep_buffer constant{};        // read at each run, or
-    std::vector<char> contents;  // copied when the graph was compiled
-    uint64_t at = 0;             // of an inner value, in the memory for these
-    uint32_t border = 0;         // of an input or output: its number at a launch
+    ep_buffer constant{};        // a constant that is read at each run, or
+    std::vector<char> contents;  // that was copied when the graph was compiled
+    uint64_t at = 0;             // offset of an inner value in the memory for these
+    uint32_t border = 0;         // position of an input or output at a launch
   };
 
   ep_device* device = nullptr;
@@ -39,7 +38,7 @@ constexpr uint64_t kAlignment = 256;
 constexpr uint32_t kIslands = 3;
 constexpr int kGarbage = 0xc7;
 
-// The same number for the same arguments.
+// Returns the same number for the same arguments.
 uint64_t draw(uint64_t seed, uint64_t index) {
   uint64_t value = (seed + 1) * 0x9e3779b97f4a7c15u + index * 0xbf58476d1ce4e5b9u;
   value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9u;
@@ -54,7 +53,7 @@ bool knows(const ep_primitive_desc& desc) {
          descriptor::check_descriptor(desc).ok();
 }
 
-// The island changes at one node in three, so islands are runs of nodes that are torn apart and meet again.
+// The island changes at one node in three, so an island consists of several separate runs of nodes.
 ep_status graph_capability(ep_device* device, const ep_graph_desc* graph, ep_graph_answer* out, ep_error** error) {
   if (is_lost()) return lost(device, error);
   const uint64_t seed = async_control().graph_seed.load();
@@ -161,7 +160,7 @@ ep_status graph_launch(ep_graph* graph, ep_stream* stream, const ep_graph_launch
   return EP_STATUS_OK;
 }
 
-// Where a value lies in one run.
+// The address of a value in one run.
 char* bytes_of(const ep_graph& graph, const Command& command, char* inner, uint32_t index) {
   const ep_graph::Value& value = graph.values[index];
   if (!value.contents.empty()) return const_cast<char*>(value.contents.data());

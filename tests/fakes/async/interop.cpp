@@ -1,4 +1,4 @@
-// What the fake imports: memory files and its own blocks as memory, memory files as semaphores (foreign.h).
+// Imported objects: memory files and the fake's own blocks as memory, memory files as semaphores (foreign.h).
 #include <fmt/core.h>
 
 #include <cstring>

@@ -30,7 +30,7 @@ uint64_t mix(uint64_t seed, uint64_t value) {
   return seed ^ seed >> 29;
 }
 
-// What a layout depends on: seed, token, dtype and dims.
+// The arguments of a layout: seed, token, dtype and dims.
 uint64_t key_of(const ep_operand_desc& operand) {
   uint64_t key = mix(async_control().layout_seed.load(), static_cast<uint64_t>(operand.dtype));
   for (int32_t axis = 0; axis < operand.rank; ++axis) key = mix(key, static_cast<uint64_t>(operand.dims[axis]));
@@ -45,7 +45,7 @@ uint64_t element_bytes(const ep_operand_desc& operand) {
   return static_cast<uint64_t>(dtype_size(static_cast<DType>(operand.dtype)));
 }
 
-// Element i lies at place (i * step + begin) % places.
+// Element i lies at slot (i * step + begin) % places.
 struct Order {
   uint64_t places, step, begin;
   explicit Order(const ep_operand_desc& operand) {
@@ -59,7 +59,7 @@ struct Order {
   uint64_t place(uint64_t element) const { return (element * step + begin) % places; }
 };
 
-// A token that the device has made for this dtype and these dims.
+// Returns a token that the device has defined for this dtype and these dims.
 bool is_made(const ep_operand_desc& operand, int64_t token) {
   return token >= 1 && token <= kTokens && operand.rank >= 1 && element_bytes(operand) != 0 &&
          (token != kTokens || operand.rank > 1);
@@ -73,7 +73,7 @@ int64_t wish_for(const ep_primitive_desc& desc, uint32_t index) {
   return is_made(operand, token) ? token : 0;
 }
 
-// Copies between row-major elements and a layout always work, and between layouts and strides now and then.
+// Copies between row-major elements and a layout always work; copies between layouts and strides sometimes do.
 bool takes(const ep_primitive_desc& desc, uint32_t index) {
   const ep_operand_desc& operand = desc.operands[index];
   if (!descriptor::is_opaque(operand) || wish_for(desc, index) == operand.strides[0]) return true;
@@ -159,7 +159,7 @@ void pack(const ep_operand_desc& operand, const char* plain, char* value) {
   }
 }
 
-// And back. Says what is wrong if the bytes are no value of this layout.
+// The other direction. Returns what is wrong if the bytes are not a value of this layout.
 std::string unpack(const ep_operand_desc& operand, const char* value, char* plain) {
   const Order order(operand);
   const uint64_t size = element_bytes(operand);

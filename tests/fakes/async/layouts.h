@@ -1,8 +1,7 @@
-// The fake's layouts of its own, drawn from a seed (AsyncControl::layout_seed).
-//
-// A value is a head that names its layout, and then its elements in an order drawn from layout, dtype and dims, padded
-// and with every byte changed. Whoever reads the bytes as plain elements, or under another token, finds nonsense; the
-// fake itself looks at the head, so that a value under another layout is a violation.
+// The fake's own layouts, drawn from a seed (AsyncControl::layout_seed).
+// A value is a header that names its layout, followed by its elements in an order drawn from layout, dtype and dims,
+// padded and with every byte changed. Code that reads the bytes as plain elements, or under another token, finds
+// nonsense. The fake itself checks the header, so a value under another layout is a violation.
 #pragma once
 
 #include <cstdint>
@@ -17,25 +16,25 @@ namespace tenon::fakes {
 
 bool has_layouts();
 
-// Why the fake does not take the opaque operands of `desc`, whose other parts it has checked. Empty: it takes them.
+// Returns why the fake refuses the opaque operands of `desc`, whose other parts it has checked; empty: it accepts them.
 std::string why_not_layouts(const ep_primitive_desc& desc);
-// Writes what the fake would like.
+// Writes the layouts that the fake prefers.
 void wish_layouts(const ep_primitive_desc& desc, int64_t* wishes);
 
-// `operand`, row-major.
+// Returns `operand` in row-major layout.
 ep_operand_desc plain_operand(const ep_operand_desc& operand);
 ep_primitive_desc plain_primitive(const ep_primitive_desc& desc);
 
-// The bytes of a value that lies as `operand` says, opaque or not.
+// The number of bytes of a value in the layout of `operand`, opaque or not.
 uint64_t operand_bytes(const ep_operand_desc& operand);
-// True if it lies in an image.
+// True if the value lies in an image.
 bool is_image(const ep_operand_desc& operand);
 
-// An operand lies in an image exactly if its layout says so.
+// Checks that an operand lies in an image exactly if its layout says so.
 void check_home(const ep_operand_desc& operand, const ep_memory* memory);
 
-// One run of a primitive whose operands lie in layouts: a primitive of row-major operands in their place. It is made
-// when the run begins, and reads the inputs; `finish` writes the outputs.
+// One run of a primitive whose operands are in opaque layouts, through a primitive with row-major operands. The
+// constructor reads the inputs; `finish` writes the outputs.
 class PlainRun {
  public:
   PlainRun(const ep_primitive_desc& desc, char* const* operands);
@@ -47,7 +46,7 @@ class PlainRun {
  private:
   const ep_primitive_desc& given_;
   char* const* values_;
-  std::vector<std::vector<char>> elements_;  // by operand; empty: it is plain
+  std::vector<std::vector<char>> elements_;  // by operand; empty for a plain one
 };
 
 }  // namespace tenon::fakes

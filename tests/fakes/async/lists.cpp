@@ -1,5 +1,5 @@
 // Command lists: a stream that records keeps its commands and their accesses. A replay is one command of a stream,
-// which runs the recorded ones one after another; its accesses are checked when it is submitted.
+// which runs the recorded ones one after the other; its accesses are checked when it is submitted.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ using tenon::fakes::Command;
 struct ep_command_list {
   struct Range {
     ep_buffer buffer;
-    char* begin = nullptr;  // when it was recorded
+    char* begin = nullptr;  // its address when it was recorded
     uint64_t size = 0;
   };
 
@@ -23,7 +23,7 @@ struct ep_command_list {
   std::vector<Range> bindings;
   std::vector<Command> commands;
   std::vector<Access> accesses;
-  std::set<ep_memory*> fixed;  // memory in no binding
+  std::set<ep_memory*> fixed;  // memory that is in no binding
   std::atomic<bool> running{false};
   int last_stream = -1;  // of the last replay
   uint64_t last_number = 0;
@@ -67,7 +67,7 @@ ep_status command_list_begin(ep_stream* stream, const ep_command_list_desc* desc
   return EP_STATUS_OK;
 }
 
-// The primitives that the commands launch.
+// Returns the primitives that the commands launch.
 std::set<const ep_primitive*> primitives_of(const ep_command_list& list) {
   std::set<const ep_primitive*> primitives;
   for (const Command& command : list.commands) {
@@ -76,7 +76,7 @@ std::set<const ep_primitive*> primitives_of(const ep_command_list& list) {
   return primitives;
 }
 
-// Counts the list among the users of what it keeps in use.
+// Adds the list to the users of the objects that it uses, or removes it.
 void count(const ep_command_list& list, int change) {
   for (ep_memory* memory : list.fixed) memory->lists += change;
   for (const ep_primitive* primitive : primitives_of(list)) const_cast<ep_primitive*>(primitive)->lists += change;

@@ -1,5 +1,5 @@
-// Kernel modules. The text is not compiled: an entry computes what the test has registered under its name
-// (async_kernels), so that the order of its accesses is checked as a primitive's.
+// Kernel modules. The text is not compiled: an entry runs the function that the test has registered under its name
+// (async_kernels). The order of its accesses is checked like that of a primitive.
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The fake with every primitive: all that primitives/reference knows, with static dims.
+// The fake with every primitive of primitives/reference, with static dims.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -90,7 +90,7 @@ ep_status primitive_launch(ep_primitive* primitive, ep_stream* stream, const ep_
 
 char inverted(char byte) { return static_cast<char>(~byte); }
 
-// What is packed has every bit inverted.
+// Packing inverts every bit.
 ep_status primitive_pack(ep_primitive* primitive, ep_stream* stream, ep_buffer dst, ep_buffer src, ep_error** error) {
   AsyncControl& control = async_control();
   if (is_lost()) return lost(stream->device, error);

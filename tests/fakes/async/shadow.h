@@ -1,4 +1,4 @@
-// Shadow: a happens-before checker that knows who may touch which byte of the fake's memory. Every stream and the host
+// Shadow: a happens-before checker that knows who may access each byte of the fake's memory. Every stream and the host
 // have a vector clock. An event carries a clock, and a wait joins clocks.
 #pragma once
 
@@ -24,7 +24,8 @@ struct Clock {
   }
 };
 
-// Four bytes of memory: the instruction that wrote them last, and those that have read them since, by stream.
+// Four bytes of memory: the last instruction that wrote them, and the instructions that have read them since, by
+// stream.
 struct Cell {
   int8_t writer = -1;
   uint64_t written = 0;
@@ -49,8 +50,8 @@ class Shadow {
     clocks_ = {};
   }
 
-  // The host submits an instruction to `stream`; everything that the host has seen happened before. Returns the number
-  // of the instruction.
+  // The host submits an instruction to `stream`; everything that the host has seen happened before it. Returns the
+  // number of the instruction.
   uint64_t begin(int stream) {
     std::lock_guard lock(mutex_);
     Clock& clock = clocks_[static_cast<size_t>(stream)];

@@ -43,7 +43,7 @@ void run_relu(const ep_primitive_desc& desc, const Command& command) {
   }
 }
 
-// Computes one matrix after another. The strides give the place of each.
+// Computes one matrix after the other. The strides give the position of each.
 void run_matmul(const ep_primitive_desc& desc, const Command& command) {
   const ep_operand_desc& d = desc.operands[0];
   const ep_operand_desc& a = desc.operands[1];
@@ -92,14 +92,14 @@ int64_t index_at(const ep_operand_desc& operand, const char* data, int64_t offse
   return reinterpret_cast<const int64_t*>(data)[offset];
 }
 
-// The first index out of range is the fault. Elements without an index stay as they are.
+// The first index out of range is the fault. Elements without a valid index do not change.
 bool run_gather(const ep_primitive_desc& desc, const Command& command, ep_fault* fault) {
   const ep_operand_desc& d = desc.operands[0];
   const ep_operand_desc& s = desc.operands[1];
   const ep_operand_desc& index = desc.operands[2];
   const int32_t axis = desc.attributes.gather.axis;
   const bool slices = desc.attributes.gather.mode == EP_GATHER_SLICES;
-  const int32_t first = slices ? axis : 0;  // the axes of the index among those of the result
+  const int32_t first = slices ? axis : 0;  // the axes of the index among the axes of the result
   const int64_t length = s.dims[axis];
   bool sound = true;
   for (int64_t i = 0; i < count(d); ++i) {
@@ -124,7 +124,7 @@ bool run_gather(const ep_primitive_desc& desc, const Command& command, ep_fault*
   return sound;
 }
 
-// False if the kernel met bad data, which `fault` tells.
+// Returns false if the kernel met bad data; `fault` describes it.
 bool run_primitive(const Command& command, ep_fault* fault) {
   const ep_primitive_desc& desc = command.primitive->desc;
   if (desc.kind == EP_PRIMITIVE_gather) return run_gather(desc, command, fault);
@@ -157,7 +157,7 @@ bool can_run(const Command& command) {
   return command.event->completed_now.load(std::memory_order_seq_cst) >= point;
 }
 
-// How many launches the command is.
+// The number of launches in the command.
 size_t launches_of(const Command& command) {
   if (command.kind == Command::replay) return tenon::fakes::list_length(command);
   return command.kind < Command::replay || command.kind == Command::kernel ? 1 : 0;
@@ -168,7 +168,7 @@ void wait_as_stated(const Command& command) {
   if (taken != 0) std::this_thread::sleep_for(std::chrono::microseconds(taken));
 }
 
-constexpr int kLooks = 50;  // looks of the one thread without work before it sleeps
+constexpr int kLooks = 50;  // how often a single thread without work looks before it sleeps
 
 }  // namespace
 
@@ -226,7 +226,7 @@ bool ep_stream::awaits_semaphore() const {
   return !queue.empty() && queue.front().kind == Command::await;
 }
 
-// False if no work is left.
+// Returns false if no work is left.
 bool ep_stream::next_batch() {
   std::lock_guard lock(device->mutex);
   batch.clear();
@@ -351,7 +351,7 @@ void ep_stream::execute(const Command& command) {
   device->busy.fetch_sub(1);
 }
 
-// Runs one launch or transfer and adds the faults that it met.
+// Runs one launch or transfer and appends the faults.
 void ep_stream::compute(const Command& command, std::vector<ep_fault>* faults) const {
   ep_fault fault{command.tag, EP_FAULT_INDEX_OUT_OF_RANGE, 1, 77, 7, command.overflows ? EP_FAULT_FLAG_OVERFLOW : 0};
   bool sound = !command.faults;

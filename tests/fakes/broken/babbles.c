@@ -1,4 +1,4 @@
-// Writes garbage to every open descriptor, the one of the answer among them.
+// Writes garbage to every open file descriptor, including the pipe for the answer.
 #define _POSIX_C_SOURCE 200809L
 #include <unistd.h>
 

@@ -4,7 +4,7 @@ EP_PLUGIN_NOTE(BUNDLES_NAME, "1.0.0", 0)
 
 int tenon_test_absent_function(void);
 
-// As the constructor that -ffast-math links: it sets flush-to-zero and denormals-are-zero.
+// Does what the constructor that -ffast-math links does: sets flush-to-zero and denormals-are-zero.
 __attribute__((constructor)) static void flush_to_zero(void) {
 #if defined(__x86_64__)
   __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8040);

@@ -1,4 +1,4 @@
-// Nothing is wrong with it. It frees a text that a function of the C library allocated, so both must use one allocator.
+// Nothing is wrong with it. It frees a string that the C library allocated, so both must use the same allocator.
 #define _POSIX_C_SOURCE 200809L
 #include <stdlib.h>
 #include <string.h>

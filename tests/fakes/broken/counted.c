@@ -1,5 +1,5 @@
-// Nothing is wrong with it. It prints to stdout, which is no answer, and each device_count adds the number of its
-// process to the file that the setting `tally` names.
+// Nothing is wrong with it. It prints to stdout, which is not the answer, and each call of device_count appends its
+// process id to the file that the setting `tally` names.
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <unistd.h>

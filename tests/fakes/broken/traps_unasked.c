@@ -1,4 +1,4 @@
-// As traps, but its note does not ask for a child process.
+// Like traps, but its note does not ask for a child process.
 #include <signal.h>
 
 #define BEFORE_DEVICE_COUNT raise(SIGTRAP)

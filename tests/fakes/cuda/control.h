@@ -30,7 +30,7 @@ struct Control {
   std::atomic<int> lost{0};             // result of every later call
   std::atomic<int> fail_launch{0};      // result of the next launch, once
   std::atomic<int> fail_module{0};      // result of the next module load, once
-  std::atomic<int> fail_graph{0};       // result of the next graph that is made ready, once
+  std::atomic<int> fail_graph{0};       // result of the next instantiation of a graph, once
   std::atomic<int> fail_cudnn{0};       // status of the next execution of a plan of cuDNN, once
   std::atomic<bool> run_kernels{true};  // false: launches are recorded and compute nothing
 
@@ -41,8 +41,8 @@ struct Control {
   std::atomic<uint64_t> peer_copies{0};
   std::atomic<int64_t> allocated{0};  // bytes of device memory
   std::atomic<int64_t> pinned{0};     // bytes of pinned memory
-  std::atomic<int64_t> objects{0};    // streams, events, modules, pools, retained contexts, those of cuDNN
-  std::atomic<uint64_t> overlaps{0};  // pieces of work that ran while one of another stream ran
+  std::atomic<int64_t> objects{0};    // streams, events, modules, pools, retained contexts, objects of cuDNN
+  std::atomic<uint64_t> overlaps{0};  // pieces of work that ran at the same time as one of another stream
 
   // The launches recorded since `record` was set.
   std::atomic<bool> record{false};
@@ -66,7 +66,7 @@ struct Control {
     if (violation_.empty()) violation_ = text;
   }
 
-  // Forgets a misuse that a test committed on purpose.
+  // Forgets a misuse that a test caused on purpose.
   void forgive() {
     const std::lock_guard lock(mutex_);
     violation_.clear();

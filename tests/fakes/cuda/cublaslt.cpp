@@ -63,7 +63,7 @@ void put(void* base, const Layout& layout, int64_t batch, int64_t row, int64_t c
   });
 }
 
-// One call that waits for its turn in the stream.
+// One call that waits until the stream reaches it.
 struct Work {
   Desc desc;
   Layout layouts[4];  // A, B, C, D
@@ -100,7 +100,7 @@ void CUDART_CB multiply(void* data) {
   }
 }
 
-// Calls are kept, since a captured one is made again and again.
+// Calls are kept, because a captured call runs several times.
 Work* keep(std::unique_ptr<Work> work) {
   static auto* mutex = new std::mutex;
   static auto* kept = new std::vector<std::unique_ptr<Work>>;
@@ -110,7 +110,7 @@ Work* keep(std::unique_ptr<Work> work) {
 
 bool fits(const Layout& layout) { return layout.ld >= layout.rows && layout.rows > 0 && layout.columns > 0; }
 
-// True if the shapes agree as cuBLASLt wants.
+// True if the shapes agree as cuBLASLt demands.
 bool is_possible(const Desc& desc, const Layout& a, const Layout& b, const Layout& c, const Layout& d) {
   const bool ta = desc.transpose_a == CUBLAS_OP_T;
   const bool tb = desc.transpose_b == CUBLAS_OP_T;
@@ -215,7 +215,7 @@ FAKE_API cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPrefe
   return CUBLAS_STATUS_SUCCESS;
 }
 
-// The algorithm remembers the problem that it was chosen for, so that the fake can check the call against it.
+// The algorithm stores the problem that it was chosen for, so that the fake can check the call against it.
 FAKE_API cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t desc,
                                                        cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                                        cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,

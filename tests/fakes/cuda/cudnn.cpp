@@ -1,5 +1,5 @@
-// cuDNN's backend interface on host memory. Its ranking begins with engines that the provider must pass by: executing
-// one of them fails.
+// cuDNN's backend interface on host memory. Its ranking begins with engines that the provider must skip: executing one
+// of them fails.
 #include "tests/fakes/cuda/cudnn.h"
 
 #include <cuda.h>
@@ -12,7 +12,7 @@
 
 #define FAKE_API extern "C" __attribute__((visibility("default")))
 
-// Of the fake driver.
+// Functions of the fake driver.
 extern "C" tenon::fakes::cuda::Control* fake_cuda_control();
 extern "C" size_t fake_cuda_contexts();
 
@@ -107,10 +107,10 @@ bool is_factor(Attribute attribute) {
   return number >= 700 && number < 718 && (number - 700) % 6 < 2;
 }
 
-// The library has engines in a ranking if it serves the graph.
+// A ranking has engines only if the library supports the graph.
 int64_t give_ranking(const Body& ranking, int64_t most, void* values) {
   const BodyPtr& graph = ranking.at(Attribute::ENGINEHEUR_OPERATION_GRAPH).bodies[0];
-  // Gradients of filters have engines of last resort alone.
+  // Gradients of filters have only fallback engines.
   const bool is_instant = ranking.at(Attribute::ENGINEHEUR_MODE).as<HeurMode>() == HeurMode::INSTANT;
   const bool served = is_served(*graph) && !(is_instant && is_gradient_of_filter(*graph));
   const int64_t count = served ? static_cast<int64_t>(engines().size()) : 0;
@@ -123,7 +123,7 @@ int64_t give_ranking(const Body& ranking, int64_t most, void* values) {
   return most == 0 ? count : std::min(most, count);
 }
 
-// One call that waits for its turn in the stream.
+// One call that waits until the stream reaches it.
 struct Work {
   BodyPtr graph;
   std::map<int64_t, void*> addresses;
@@ -138,7 +138,7 @@ void CUDA_CB run(void* data) {
   if (work->workspace != nullptr) std::memset(work->workspace, 0xff, work->workspace_size);
 }
 
-// Calls are kept, since a captured one is made again and again.
+// Calls are kept, because a captured call runs several times.
 Work* keep(std::unique_ptr<Work> work) {
   static auto* mutex = new std::mutex;
   static auto* kept = new std::vector<std::unique_ptr<Work>>;

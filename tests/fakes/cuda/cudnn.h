@@ -40,7 +40,7 @@ struct Body {
   const Kind kind;
   bool finalized = false;
   std::map<Attribute, Values> attributes;
-  int engine = -1;  // of ENGINE, ENGINECFG and EXECUTION_PLAN: its number in the ranking
+  int engine = -1;  // for ENGINE, ENGINECFG and EXECUTION_PLAN: the number in the ranking
 
   bool has(Attribute attribute) const { return attributes.count(attribute) != 0; }
   const Values& at(Attribute attribute) const { return attributes.at(attribute); }
@@ -53,22 +53,22 @@ struct Body {
   }
 };
 
-// What the three kinds of convolutions call their operands.
+// The attribute names of the operands of the three kinds of convolutions.
 struct Names {
   Attribute alpha, beta, window, x, w, y;
 };
 bool is_convolution(Kind kind);
 Names names_of(Kind kind);
 
-// A message if the attributes of `body` do not describe anything; else empty.
+// Returns a message if the attributes of `body` are invalid, otherwise an empty string.
 std::string complaint_about(const Body& body);
-// Whether the fake offers engines for the operations of a graph.
+// True if the fake offers engines for the operations of a graph.
 bool is_served(const Body& graph);
 bool is_gradient_of_filter(const Body& graph);
 // The names of the graph's tensors that have memory.
 std::vector<int64_t> names_bound(const Body& graph);
-// Computes the graph on the addresses of `pack` in double, and rounds once. Tensor cores round factors
-// to TF32 first, which changes nothing of narrower types.
+// Computes the graph in double on the addresses of `pack`, and rounds once. With tensor cores, factors are rounded to
+// TF32 first; this does not change narrower types.
 void compute(const Body& graph, const std::map<int64_t, void*>& addresses, bool rounds_to_tf32);
 
 }  // namespace tenon::fakes::cudnn

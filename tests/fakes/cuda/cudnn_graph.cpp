@@ -1,4 +1,4 @@
-// What a graph of the fake cuDNN means, and what may be in it.
+// The meaning of a graph of the fake cuDNN, and the checks of its content.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -119,7 +119,7 @@ std::string complaint_about_pointwise(const Body& body) {
   return {};
 }
 
-// The tensors that an operation reads; its result is the last one.
+// The tensors that an operation reads. Its result is the last one.
 std::vector<const Body*> tensors_of(const Body& operation) {
   if (!is_convolution(operation.kind)) {
     std::vector<const Body*> result = {&operation.body(Attribute::OPERATION_POINTWISE_XDESC)};
@@ -135,7 +135,7 @@ std::vector<const Body*> tensors_of(const Body& operation) {
   return {x, w, y};
 }
 
-// Each operation reads what it has memory for, or what the one before it wrote; only the last result has memory.
+// Each operation reads tensors with memory, or the result of the operation before it; only the last result has memory.
 std::string complaint_about_graph(const Body& body) {
   const std::vector<BodyPtr>& operations = body.at(Attribute::OPERATIONGRAPH_OPS).bodies;
   std::set<int64_t> written, bound;
@@ -162,7 +162,7 @@ int64_t count_of(const std::vector<int64_t>& dims) {
   return count;
 }
 
-// Calls visit(row-major number, offset by strides) for each element.
+// Calls visit(row-major index, offset by strides) for each element.
 void each_element(const Body& tensor, const std::function<void(size_t, int64_t)>& visit) {
   const std::vector<int64_t> dims = dims_of(tensor), strides = tensor.numbers(Attribute::TENSOR_STRIDES);
   for (int64_t i = 0; i < count_of(dims); ++i) {
@@ -189,7 +189,7 @@ void write(const Body& tensor, const Elements& values, void* to) {
   });
 }
 
-// Dims and window with three spatial axes.
+// Dims and window, extended to three spatial axes.
 struct Sizes {
   std::array<int64_t, 5> x, w, y;
   std::array<int64_t, 3> stride, dilation, low;
@@ -225,7 +225,7 @@ size_t index_in(const std::array<int64_t, 5>& dims, const std::array<int64_t, 5>
   return static_cast<size_t>(index);
 }
 
-// Calls visit(x, w, y), numbers of elements, for each product of the convolution.
+// Calls visit(x, w, y) with the indices of the elements, for each product of the convolution.
 template <class Visit>
 void each_product(const Sizes& s, const Visit& visit) {
   const int64_t outputs = s.w[0] / (s.x[1] / s.w[1]);  // of a group
@@ -359,8 +359,8 @@ std::string complaint_about(const Body& body) {
   }
 }
 
-// As cuDNN 9.28 on an H100: all tensors in one order of axes and of one type. After a convolution that is not
-// transposed: the sum with a tensor, with a bias, and a relu, of which the bias is always there.
+// The rules of cuDNN 9.28 on an H100: all tensors have one order of axes and one type. A convolution that is not
+// transposed may be followed by the sum with a tensor, a bias, and a relu; the bias is always present.
 bool is_served(const Body& graph) {
   const std::vector<BodyPtr>& operations = graph.at(Attribute::OPERATIONGRAPH_OPS).bodies;
   bool planes = true, last = true;
@@ -403,7 +403,7 @@ void compute(const Body& graph, const std::map<int64_t, void*>& addresses, bool 
   };
   const auto factor = [&](const Body& tensor) {
     Elements elements = value(tensor);
-    // Ten bits behind the leading one.
+    // Keeps ten bits after the leading one.
     for (double& each : elements) {
       if (!rounds_to_tf32 || dtype_of(tensor) == EP_DTYPE_f64 || !std::isfinite(each)) continue;
       int exponent = 0;

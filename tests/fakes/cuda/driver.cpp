@@ -18,7 +18,7 @@ int from_environment(const char* name, int otherwise) {
   return text != nullptr ? std::atoi(text) : otherwise;
 }
 
-// Plain memory: calls at the end of the process come after the destructors of thread_local objects.
+// Plain memory, because calls at the end of the process come after the destructors of thread_local objects.
 struct ContextStack {
   CUcontext contexts[64];
   size_t depth;
@@ -341,7 +341,7 @@ FAKE_API CUresult cuEventSynchronize(CUevent handle) {
   return static_cast<CUresult>(control().lost.load());
 }
 
-// The headers of CUDA 13 give another version this name; both drivers export it.
+// The headers of CUDA 13 define this name as a macro for a newer version. Drivers still export this one.
 #undef cuEventElapsedTime
 FAKE_API CUresult cuEventElapsedTime(float* milliseconds, CUevent begin, CUevent end) {
   FAKE_ENTER(true);

@@ -1,5 +1,5 @@
-// Memory and semaphores of other APIs. A memory file (tests/fakes/async/foreign.h) stands for both; as in the driver,
-// an import that succeeds owns the file descriptor.
+// Memory and semaphores of other APIs. A memory file (tests/fakes/async/foreign.h) plays both. As in the driver, an
+// import that succeeds owns the file descriptor.
 #include <unistd.h>
 
 #include <chrono>
@@ -25,7 +25,7 @@ struct CUextSemaphore_st {
 
 namespace {
 
-// Takes the file over; false if it has fewer than `size` bytes.
+// Takes over the file. Returns false if it has fewer than `size` bytes.
 bool take_over(int fd, uint64_t size, Foreign* out) {
   *out = Foreign::open(fd, size);
   if (!out->mapped()) return false;

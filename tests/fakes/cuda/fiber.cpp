@@ -14,8 +14,8 @@ constexpr size_t stack_bytes = 128 * 1024;
 
 #if defined(__x86_64__)
 
-// Keeps the registers that a function keeps for its caller (System V ABI, AMD64 supplement, 3.2.1), and goes on with
-// those at `to`. swapcontext does the same with a system call, which would take most of the time of a test.
+// Saves the registers that a function must preserve (System V ABI, AMD64 supplement, 3.2.1), and continues with those
+// at `to`. swapcontext does the same with a system call, which would take most of the time of a test.
 extern "C" void tenon_fake_switch(void** from, void* to);
 asm(R"(
   .text
@@ -43,8 +43,8 @@ tenon_fake_switch:
 
 void Fiber::prepare(void (*entry)()) {
   if (stack_ == nullptr) stack_.reset(new char[stack_bytes]);
-  // Six registers, the address to return to, and the one to which entry() would return: its stack is then aligned as
-  // after a call.
+  // Six registers, the return address, and the address to which entry() would return: with these the stack is aligned
+  // as after a call.
   constexpr size_t words = 8;
   const auto end = reinterpret_cast<uintptr_t>(stack_.get() + stack_bytes) & ~uintptr_t{15};
   uint64_t frame[words] = {};
@@ -59,8 +59,8 @@ void Fiber::switch_to(Fiber* to) { tenon_fake_switch(&place_, to->place_); }
 
 namespace {
 
-// The C library's function, not the wrapper of the address sanitizer: that one complains on standard error that it does
-// not support the call.
+// Uses the C library's function instead of the wrapper of the address sanitizer, which prints that it does not support
+// the call.
 template <class Function>
 Function from_libc(const char* name) {
   static void* library = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);

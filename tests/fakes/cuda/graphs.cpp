@@ -1,4 +1,4 @@
-// Captured graphs: the work of a stream, to be run again and again.
+// Captured graphs: the work of a stream, which can run several times.
 #include <memory>
 #include <utility>
 #include <vector>

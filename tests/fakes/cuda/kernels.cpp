@@ -21,7 +21,7 @@ struct Kernel {
   std::string name;
   void (*function)(const void* arguments);
   size_t size;
-  uint32_t team;  // threads that wait for each other; 0: the block
+  uint32_t team;  // number of threads that wait for each other; 0: the block
 };
 
 namespace {
@@ -62,7 +62,7 @@ uint32_t team_by_name(const std::string& name) {
   return name.find("_block") != std::string::npos ? provider::row_block : 1;
 }
 
-// A kernel takes a reference to its own argument type. The call goes through a pointer to any type.
+// A kernel takes a reference to its own argument type. The call uses a function pointer with a generic type.
 #if defined(__clang__)
 __attribute__((no_sanitize("function")))
 #endif
@@ -70,7 +70,7 @@ void call(const Kernel* kernel, const void* arguments) {
   kernel->function(arguments);
 }
 
-// The text kernel that this thread runs.
+// The kernel of a text that this thread runs.
 struct TextRun {
   const TextKernel* kernel = nullptr;
   Dims dims{};
@@ -106,8 +106,8 @@ void run_text(const void* values) {
   text_run.kernel->call(static_cast<void* const*>(values));
 }
 
-// The threads of one team, each with its own stack. They take turns; each runs until it waits for the others, or for
-// those of its warp.
+// The threads of one team, each with its own stack. They take turns; each runs until it waits for the team or for its
+// warp.
 class TeamRun {
  public:
   void run(const Kernel* kernel, uint32_t team, const void* arguments, const provider::EmulatedThread& first) {
@@ -141,7 +141,8 @@ class TeamRun {
   };
 
   void part() const { control().violate("threads of a team part at a barrier: " + kernel_->name); }
-  // Resumes the members from `begin` on until they wait for the team or are done. False: not all do the same.
+  // Resumes the members from `begin` on until they wait for the team or are done. Returns false if they do not all do
+  // the same.
   bool run_warp(uint32_t begin, uint32_t end) {
     do {
       for (uint32_t i = begin; i < end; ++i) resume(i);

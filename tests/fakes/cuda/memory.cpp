@@ -25,7 +25,7 @@ Blocks& blocks() {
   return *all;
 }
 
-// The block that holds `address`, or the end. The caller holds the lock.
+// Finds the block that contains `address`, or the end. The caller holds the lock.
 std::map<CUdeviceptr, Block>::iterator block_of(Blocks& all, CUdeviceptr address) {
   auto next = all.by_address.upper_bound(address);
   if (next == all.by_address.begin()) return all.by_address.end();

@@ -1,5 +1,5 @@
-// Modules and launches. The fat binaries of the provider stand for the kernels of kernels.cpp; a shared object that the
-// fake NVRTC made of a text is loaded.
+// Modules and launches. The fat binaries of the provider stand for the kernels of kernels.cpp. A shared object that the
+// fake NVRTC compiled from a text is loaded.
 #include <dlfcn.h>
 #include <elf.h>
 #include <fmt/core.h>
@@ -20,9 +20,9 @@ using tenon::fakes::cuda::Kernel;
 using tenon::fakes::cuda::TextKernel;
 
 struct CUfunc_st {
-  const Kernel* kernel = nullptr;  // of the provider; else `text`
+  const Kernel* kernel = nullptr;  // a kernel of the provider; otherwise `text` is set
   TextKernel text{};
-  std::atomic<uint32_t> most_shared{48 << 10};  // bytes that a launch may give a block
+  std::atomic<uint32_t> most_shared{48 << 10};  // most shared bytes that a launch may give a block
 };
 
 struct CUmod_st {
@@ -32,7 +32,7 @@ struct CUmod_st {
 
 namespace {
 
-// The bytes of the shared object at `image`; 0: it is none for this processor. Section headers end it.
+// The size of the shared object at `image`; 0: it is not one for this processor. The section headers are at its end.
 size_t library_bytes(const void* image) {
   Elf64_Ehdr head{};
   std::memcpy(head.e_ident, image, SELFMAG);
@@ -54,7 +54,7 @@ bool find(void* library, const std::string& name, Function* out) {
   return *out != nullptr;
 }
 
-// What nvrtc.cpp has put beside the entry `name`.
+// The functions that nvrtc.cpp has added for the entry `name`.
 bool find_text(void* library, const char* name, TextKernel* out) {
   out->name = name;
   return find(library, fmt::format("fake_count_{}", name), &out->count) &&

@@ -1,5 +1,5 @@
-// The entry points of NVRTC that the compile helper calls. The host's C++ compiler makes a shared object of the text,
-// which the fake driver loads as machine code (modules.cpp).
+// The entry points of NVRTC that the compile helper calls. The host's C++ compiler compiles the text to a shared
+// object, which the fake driver loads as machine code (modules.cpp).
 #include <fmt/core.h>
 #include <nvrtc.h>
 
@@ -24,8 +24,8 @@ struct _nvrtcProgram {
 
 namespace {
 
-// What the compiler of CUDA knows without a header, as far as texts of tests use it. A thread of a block keeps its
-// place in thread-locals, since the threads of a block run on one thread of the host.
+// The built-in functions of CUDA that texts of tests use. The threads of a block run on one host thread, and each keeps
+// its position in thread-local variables.
 constexpr const char* front = R"(
 #define __device__
 #define __shared__ static thread_local
@@ -49,7 +49,7 @@ static inline unsigned long long atomicMax(unsigned long long* at, unsigned long
 }
 )";
 
-// Calls of functions of any type, from pointers to their arguments.
+// Calls functions of any type with pointers to their arguments.
 constexpr const char* behind = R"(
 #line 1 "fake"
 #define FAKE_EXPORT extern "C" __attribute__((visibility("default")))
@@ -81,7 +81,7 @@ std::string contents(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// The names behind FAKE_GLOBAL void in a preprocessed text.
+// The names that follow FAKE_GLOBAL void in a preprocessed text.
 std::vector<std::string> entries(const std::string& text) {
   std::vector<std::string> names;
   const std::string word = "FAKE_GLOBAL void ";
@@ -92,7 +92,7 @@ std::vector<std::string> entries(const std::string& text) {
   return names;
 }
 
-// Runs the compiler. False: it failed; its messages are in `log`.
+// Runs the compiler. Returns false if it fails; its messages are then in `log`.
 bool run(const std::string& folder, const std::string& options, std::string* log) {
   const std::string command = fmt::format("{} -std=c++17 {} >{}/log 2>&1", FAKE_NVRTC_COMPILER, options, folder);
   const bool done = std::system(command.c_str()) == 0;

@@ -13,7 +13,7 @@ struct CUmemPoolHandle_st {
 namespace tenon::fakes::cuda {
 namespace {
 
-// The granted accesses: the context grants access to plain blocks, a pool grants access to its own.
+// The granted accesses. A context grants access to plain blocks, a pool to its own blocks.
 struct Ways {
   std::mutex mutex;
   std::set<std::pair<CUdevice, CUdevice>> contexts;
@@ -109,7 +109,7 @@ FAKE_API CUresult cuMemAllocFromPoolAsync(CUdeviceptr* address, size_t size, CUm
   return tenon::fakes::cuda::allocate_block(size, {pool->device, pool, false}, address);
 }
 
-// Without access a real driver would silently copy through host memory. Here that is a violation.
+// Without access, a real driver would silently copy through host memory. Here that is a violation.
 FAKE_API CUresult cuMemcpyPeerAsync(CUdeviceptr dst, CUcontext dst_context, CUdeviceptr src, CUcontext src_context,
                                     size_t size, CUstream stream) {
   FAKE_ENTER(true);

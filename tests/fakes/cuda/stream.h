@@ -15,7 +15,7 @@ struct EventState {
   std::condition_variable fired;
   uint64_t recorded = 0;
   uint64_t completed = 0;
-  uint64_t completed_ns = 0;  // when it was completed last
+  uint64_t completed_ns = 0;  // when its last record was completed
 };
 
 // An event may be destroyed before a stream reaches it.
@@ -31,7 +31,7 @@ struct CUstream_st {
   void push(std::function<void()> work);
   void drain();
 
-  // From now on work is kept and not run, until it is taken.
+  // From now on, work is stored until it is taken, and does not run.
   void begin_capture() { captured_ = std::make_unique<std::vector<std::function<void()>>>(); }
   bool captures() const { return captured_ != nullptr; }
   std::vector<std::function<void()>> end_capture() {
@@ -48,7 +48,7 @@ struct CUstream_st {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::function<void()>> queue_;
-  std::unique_ptr<std::vector<std::function<void()>>> captured_;  // of the thread that captures
+  std::unique_ptr<std::vector<std::function<void()>>> captured_;  // of the capturing thread
   bool running_ = false;
   bool stopping_ = false;
   uint64_t random_;

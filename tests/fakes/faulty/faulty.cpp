@@ -15,9 +15,9 @@
 namespace tenon::fakes {
 namespace {
 
-// The host of the wrapped provider. Only the blobs are not the real host's: its context stands in the table.
+// The host of the wrapped provider. Only the blobs differ from the real host's; their context is in the table.
 struct Host {
-  ep_host table;  // first, so that a pointer to it is one to the whole
+  ep_host table;  // first, so that a pointer to it is also a pointer to the struct
   const ep_host* inner;
   Faulty* faulty;
 };
@@ -57,10 +57,10 @@ struct Device {
   ep_device_ops inner;
   bool synchronous;
   std::atomic<bool> lost{false};
-  std::shared_mutex inside;  // shared by submitting calls, so that none comes after the loss
+  std::shared_mutex inside;  // held shared by submitting calls, so that none runs after the loss
   std::mutex mutex;
   std::vector<ep_stream*> streams;
-  std::unordered_set<const ep_stream*> recording;                   // a command list: nothing runs, so no fault comes
+  std::unordered_set<const ep_stream*> recording;  // recording a command list: nothing runs, so no fault occurs
   std::unordered_map<const ep_stream*, std::deque<ep_fault>> late;  // faults of dropped launches
   std::unordered_map<const ep_stream*, ep_fault> ahead;  // faults of the wrapped device that the host has not taken yet
 };
@@ -101,7 +101,7 @@ ep_status fail(Device& device, Slot slot, ep_status status, ep_error** error) {
   return status;
 }
 
-// Submitted work ends first. Calls that arrive meanwhile wait for that.
+// Lets submitted work end first. Calls that arrive meanwhile wait for that.
 void lose(Device& device) {
   std::lock_guard lock(device.inside);
   device.lost = true;
@@ -113,7 +113,7 @@ void lose(Device& device) {
   for (ep_stream* stream : streams) static_cast<void>(device.inner.stream_synchronize(stream, nullptr));
 }
 
-// Ends a recording inside of which the host hears no list.
+// Ends a recording whose list does not reach the host.
 void end_recording(Device& device, ep_stream* stream, ep_command_list**, ep_command_list_info*, ep_error**) {
   ep_command_list* made = nullptr;
   ep_command_list_info info{};
@@ -148,7 +148,7 @@ bool submits(Slot slot) {
          slot == Slot::stream_wait_event || slot == Slot::command_list_replay;
 }
 
-// --- functions that do more than pass the call on ---
+// --- functions that do more than forward the call ---
 
 template <Slot slot, class... Args>
 void made(const std::shared_ptr<Device>&, Args...) {}
@@ -195,7 +195,7 @@ void drop(Device& device, ep_device*, Handle* handle) {
 }
 inline void drop(Device& device, ep_device*) { forget(device.handle); }
 
-// The launch does nothing. Its fault is reported in the device's own way.
+// The launch does nothing. Its fault is reported in the way that the device uses.
 ep_status fault_late(Device& device, ep_primitive*, ep_stream* stream, const ep_launch* launch, ep_fault* out_fault,
                      ep_error**) {
   const ep_fault fault{launch->tag, EP_FAULT_INDEX_OUT_OF_RANGE, 1, 77, 7, 0};
@@ -208,7 +208,8 @@ ep_status fault_late(Device& device, ep_primitive*, ep_stream* stream, const ep_
   return EP_STATUS_OK;
 }
 
-// Of both queues, gives the fault of the earlier launch. The host numbers the launches of a stream upwards.
+// Returns the fault of the earlier launch from both queues. The host numbers the launches of a stream in ascending
+// order.
 ep_status take_fault(Device& device, ep_stream* stream, ep_fault* out, ep_error** error) {
   std::lock_guard lock(device.mutex);
   auto ahead = device.ahead.find(stream);

@@ -1,4 +1,4 @@
-// The faulty fake: wraps a provider and makes calls go wrong. See README.md.
+// The faulty fake: wraps a provider and makes calls fail. See README.md.
 #pragma once
 
 #include <array>
@@ -21,8 +21,8 @@ using loader::slot_count;
 enum class Trouble : uint8_t { refuse, exhaust, late, slow, lose, cancel };
 constexpr size_t trouble_count = 6;
 constexpr std::string_view trouble_names[] = {"refuse", "exhaust", "late", "slow", "lose", "cancel"};
-// True if `trouble` is possible in `slot`: a function without a status cannot fail, only a launch faults late, and
-// memory runs out only where something is made, and only a create can be cancelled.
+// True if `trouble` is possible in `slot`. A function without a status cannot fail, only a launch faults late, memory
+// runs out only in functions that make an object, and only a create can be cancelled.
 bool can_strike(Slot slot, Trouble trouble);
 
 // One wrapped provider. Tests and devices share it.
@@ -30,24 +30,25 @@ class Faulty {
  public:
   // Call before the host first queries the provider.
   void wrap(ep_plugin_query_fn query) { query_ = query; }
-  // Loads the plug-in at `path`. Returns an empty string or the reason of a failure.
+  // Loads the plug-in at `path`. Returns an empty string, or the reason of a failure.
   std::string wrap(const std::string& path);
 
-  // Makes call number `nth` (from 0, counted from now) of `slot` go wrong, once. With `first`, a call of that function
-  // fails before, so that the host calls `slot` instead.
+  // Makes call number `nth` (from 0, counted from now) of `slot` fail, once. With `first`, a call of that function
+  // fails before it, so that the host calls `slot` instead.
   void arm(Slot slot, Trouble trouble, int64_t nth, std::optional<Slot> first = std::nullopt);
-  // Stops. True if the trouble struck since arm().
+  // Disarms. Returns true if the trouble occurred since arm().
   bool disarm();
 
   uint64_t calls(Slot slot) const { return calls_[static_cast<size_t>(slot)].load(std::memory_order_relaxed); }
   // The number of calls of `slot` since it was last armed.
   int64_t calls_since() const { return seen_.load(std::memory_order_relaxed); }
 
-  // What cancels a create for Trouble::cancel. Without it the create goes on.
+  // Sets the function that cancels a create for Trouble::cancel. Without it the create continues.
   void on_cancel(std::function<void()> cancel);
   void cancel();
 
-  // One in so many calls of blob_get finds nothing, and as many of blob_put keep nothing. 0: none.
+  // One in `forgetful` calls of blob_get finds nothing, and one in `forgetful` calls of blob_put keeps nothing. 0:
+  // none.
   std::atomic<uint32_t> forgetful{0};
   std::atomic<uint64_t> blobs_asked{0}, blobs_kept{0}, blobs_forgotten{0};
 

@@ -12,7 +12,7 @@
 namespace tenon::fakes {
 namespace {
 
-// A wrapped device: its table, and what it said of its memory.
+// A wrapped device: its function table, and its statements about its memory.
 struct Mask {
   ep_device_ops ops{};
   bool exclusive = false;
@@ -28,7 +28,7 @@ struct Made {
 struct Masks {
   mutable std::mutex mutex;
   std::set<int32_t> kinds;
-  std::set<int32_t> kept;  // kinds whose demands of precision are kept
+  std::set<int32_t> kept;  // kinds whose demands of precision it says it keeps
   ep_plugin_query_fn query = nullptr;
   std::string path;
   std::map<const ep_device*, Mask> by_device;
@@ -86,7 +86,7 @@ void count_copy(uint64_t bytes) {
 
 struct Plugin {
   const ep_host* host;
-  ep_host told;  // as the wrapped provider sees it: its file is its own
+  ep_host told;  // as the wrapped provider sees it: with the path of its own plug-in
   ep_plugin_ops inner;
 };
 
@@ -113,7 +113,7 @@ bool is_open(const ep_primitive_desc& desc) {
   return false;
 }
 
-// The part of `desc` that is refused; empty if none is.
+// Returns the part of `desc` that is refused; empty: none.
 std::string refused_part(const ep_primitive_desc& desc) {
   const MaskingControl& control = masking_control();
   if (control.refuses(desc.kind)) return fmt::format("kind {}", desc.kind);

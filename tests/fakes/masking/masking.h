@@ -10,48 +10,49 @@
 
 namespace tenon::fakes {
 
-// Counts refusals and calls of all devices of the wrapped provider. Test and devices share it.
+// Counts refusals and calls of all devices of the wrapped provider, and decides what they refuse. Test and devices
+// share it.
 struct MaskingControl {
   std::atomic<uint64_t> launches{0};
   std::atomic<uint64_t> copies{0};  // copy, upload and download
   std::atomic<uint64_t> bytes_copied{0};
   std::atomic<uint64_t> refused{0};  // refusals by primitive_support and primitive_create
-  // Refuse operands that are not row-major, and descriptors with an epilogue, for all kinds but copy.
+  // Refuses operands that are not row-major, and descriptors with an epilogue, for all kinds but copy.
   std::atomic<bool> refuses_strides{false};
   std::atomic<bool> refuses_epilogues{false};
-  // The alignment that all kinds but copy want for every operand; 0: none. With aligns_copy, copy wants it too.
+  // The alignment that all kinds but copy demand of every operand; 0: none. With aligns_copy, copy demands it too.
   std::atomic<int32_t> alignment{0};
   std::atomic<bool> aligns_copy{false};
 
-  // The next so many calls of primitive_create answer `create_answer`. And what was called.
+  // The next `create_fails` calls of primitive_create return `create_answer`. Then counters of calls.
   std::atomic<int64_t> create_fails{0};
   std::atomic<ep_status> create_answer{EP_STATUS_OUT_OF_DEVICE_MEMORY};
   std::atomic<uint64_t> creates{0};
   std::atomic<uint64_t> trims{0};
-  std::atomic<uint64_t> modules{0};  // texts that were compiled
+  std::atomic<uint64_t> modules{0};  // compiled texts
 
-  // What a device says of pool 0. Read when the device is listed, and kept for that device.
+  // What a device says about pool 0. Read when the device is listed, and kept for that device.
   std::atomic<bool> exclusive{false};    // a block holds one tensor
   std::atomic<uint64_t> granularity{1};  // of copies
   std::atomic<bool> unmapped{false};     // the host cannot reach the memory
   std::atomic<uint64_t> relaxed{0};      // relaxed_dtypes
   std::atomic<uint64_t> flushed{0};      // flushed_dtypes
-  // The first breach of what such a device said, or an empty string.
+  // The first breach of these rules of pool 0, or an empty string.
   std::string violation();
   void violate(const std::string& text);
 
-  // Limits of open dims: stated in the terms of support; and unstated, found by a launch or by primitive_workspace.
-  // 0: none.
+  // Limits of open dims; 0: none. The `greatest_...` are stated in the answer of primitive_support. The others are not
+  // stated; a launch or primitive_workspace fails because of them.
   std::atomic<uint64_t> greatest_dim{0}, greatest_elements{0}, greatest_bytes{0};
   std::atomic<int64_t> launch_limit{0};     // elements of operand 0
   std::atomic<int64_t> workspace_limit{0};  // elements of operand 0
-  std::atomic<uint64_t> beyond{0};          // launches and questions refused for such a limit
-  std::atomic<uint64_t> open_launches{0};   // of primitives with open dims
+  std::atomic<uint64_t> beyond{0};          // launches and calls of primitive_workspace refused because of such a limit
+  std::atomic<uint64_t> open_launches{0};   // launches of primitives with open dims
 
-  // The descriptors that demanded a precision: of relaxed or full, which primitive_support was asked about, and of
-  // fast.
+  // Number of descriptors that demanded a precision: relaxed or full in a call of primitive_support, and fast.
   std::atomic<uint64_t> demands{0}, fast_demands{0};
-  // Says that it keeps demands of `kinds` (EP_SUPPORT_FLAG_PRECISION). The kernels are the wrapped provider's.
+  // Says that it keeps demands of precision for `kinds` (EP_SUPPORT_FLAG_PRECISION). The kernels are the wrapped
+  // provider's.
   void keep(std::set<int32_t> kinds);
   bool keeps(int32_t kind) const;
 

@@ -33,7 +33,7 @@ struct Character {
 };
 
 struct Queue {
-  std::mutex* mutex;  // the device's
+  std::mutex* mutex;  // the mutex of the device
   std::deque<std::function<void()>> pending;
   uint64_t submitted = 0, completed = 0;
   std::deque<ep_fault> faults;
@@ -51,11 +51,11 @@ struct Queue {
   }
 };
 
-// Where the memory of a recording lies in one replay.
+// Where a range of a recording's memory lies in one replay.
 class Places {
  public:
   struct Moved {
-    const char* begin;  // when it was recorded
+    const char* begin;  // its address when it was recorded
     uint64_t size;
     char* now;
   };
@@ -69,7 +69,7 @@ class Places {
   }
 };
 
-// What a stream records: functions that run one call where its memory now lies, and add its faults.
+// The recording of a stream: functions that run one call at the present address of its memory, and add its faults.
 struct Recording {
   using Recorded = std::function<void(const Places& places, std::vector<ep_fault>* faults)>;
   std::vector<ep_binding> bindings = {};
@@ -114,9 +114,9 @@ struct ep_stream {
   ep_device* device = nullptr;
   std::shared_ptr<tenon::mirror::Queue> queue = {};
   bool timed = false;
-  std::unique_ptr<tenon::mirror::Recording> recording = {};  // null: it does not record
+  std::unique_ptr<tenon::mirror::Recording> recording = {};  // null: the stream does not record
 
-  // Runs `work` in its turn; at once on a synchronous device.
+  // Runs `work` in its turn, or at once on a synchronous device.
   void submit(std::function<void()> work) {
     if (!device->is("async")) return work();
     const std::lock_guard lock(device->mutex);
@@ -135,7 +135,7 @@ struct ep_event {
   ep_device* device = nullptr;
   std::shared_ptr<tenon::mirror::Queue> queue = {};
   uint64_t point = 0;
-  std::shared_ptr<uint64_t> time = {};  // when the queue came to `point`, in ns; null: the stream has no times
+  std::shared_ptr<uint64_t> time = {};  // when the queue reached `point`, in ns; null: the stream is not timed
 };
 
 struct ep_primitive {
@@ -153,7 +153,7 @@ inline char* address_of(ep_buffer buffer) {
   return buffer.memory == nullptr ? nullptr : buffer.memory->address + buffer.offset;
 }
 
-// CANCELLED if the host wants the call to stop, else OK.
+// Returns CANCELLED if the host wants the call to stop, otherwise OK.
 ep_status stop_if_asked(ep_device* device, ep_error** error);
 
 void fill_memory(ep_device_ops* ops);

@@ -1,4 +1,4 @@
-// Whole graphs, in the mode "graphs": every node that the reference knows, as one island, run by the reference.
+// Whole graphs, in the mode "graphs": all nodes that the reference knows form one island, which the reference runs.
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -72,10 +72,10 @@ void graph_destroy(ep_device* device, ep_graph* graph) noexcept {
   destroy(graph);
 }
 
-// A launch and everything that it borrowed, kept until it runs.
+// A launch and copies of everything that it borrowed, kept until it runs.
 struct GraphRun {
   const ep_graph* graph;
-  std::vector<char*> values;  // by value; null: an inner one
+  std::vector<char*> values;  // by value; null: an inner value
   char* workspace;
   uint64_t tag;
   std::vector<ep_fault> faults = {};

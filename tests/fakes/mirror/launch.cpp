@@ -1,4 +1,4 @@
-// The primitives. They compute by the reference, and spoil results where a rule is to be broken.
+// The primitives. They compute by the reference, and corrupt results if a rule is to be broken.
 #include <unistd.h>
 
 #include <algorithm>
@@ -137,7 +137,7 @@ ep_status primitive_pack(ep_primitive* primitive, ep_stream* stream, ep_buffer d
   return EP_STATUS_OK;
 }
 
-// A launch and everything that it borrowed, kept until it runs.
+// A launch and copies of everything that it borrowed, kept until it runs.
 struct Work {
   ep_device* device;
   ep_primitive_desc desc;
@@ -256,7 +256,7 @@ Status Work::run() {
   return device->breaks("no_fault") && status.code() == Code::fault ? Status() : status;
 }
 
-// Runs with row-major operands in place of opaque ones.
+// Runs with row-major operands in place of the opaque ones.
 Status Work::run_plain() {
   if (!descriptor::has_opaque(desc)) return run();
   const ep_primitive_desc given = desc;
@@ -268,7 +268,7 @@ Status Work::run_plain() {
   return status;
 }
 
-// True for a fault of an index one step beyond its axis that the mirror is to overlook.
+// True if the mirror must ignore this fault of an index one step beyond its axis.
 bool Work::takes_fault() const {
   if (fault.code != EP_FAULT_INDEX_OUT_OF_RANGE) return false;
   if (device->breaks("one_index_more")) return fault.value == fault.limit;
@@ -308,7 +308,7 @@ Status Work::run_from_static_array() {
   return run();
 }
 
-// tanh and erf of -inf and of all great numbers, one step from where they end.
+// Moves results of tanh and erf for -inf and for all large numbers one step away from their limit.
 void Work::miss_the_end() {
   const int step = device->breaks("beyond_one") ? 1 : device->breaks("short_of_one") ? -1 : 0;
   const bool ends = desc.kind == EP_PRIMITIVE_unary &&
@@ -331,7 +331,7 @@ void Work::spoil() {
   auto* first = static_cast<char*>(operands[0]);
   auto* last = static_cast<char*>(operands[desc.operand_count - 1]);
   const uint64_t size = bytes_of(desc.operands[0]);
-  // exp one step beyond what tier relaxed allows, and as far as it allows.
+  // Moves exp as far as tier relaxed allows, or one step beyond.
   if (device->breaks("beyond_relaxed")) move_outputs(Off::parse("beyond,5,0,1,0,4,2,0,1"), desc, operands.data());
   if (device->breaks("keeps_no_demand")) move_outputs(Off::parse("within,5,0,1,0,4,2,0,1"), desc, operands.data());
   if (device->breaks("wrong_value")) first[0] = static_cast<char>(first[0] ^ 0x40);
@@ -380,7 +380,7 @@ Work work_of(const ep_primitive& primitive, const ep_launch& launch) {
   return work;
 }
 
-// Sets the arguments of the primitive, and takes them again to enqueue them, as an OpenCL kernel does, without one lock
+// Sets the arguments of the primitive, and reads them again to enqueue them, as with an OpenCL kernel, without one lock
 // around both.
 Work set_and_take(ep_primitive* primitive, Work work) {
   {

@@ -1,4 +1,4 @@
-// Layouts of the device's own, in the mode "layouts": every operand would like to lie backwards, behind a head.
+// The device's own layouts, in the mode "layouts": every operand prefers reversed order, after a header.
 #include "tests/fakes/mirror/layouts.h"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ bool may_be_opaque(const ep_operand_desc& operand) {
          (operand.flags & (EP_OPERAND_FLAG_SCALAR | EP_OPERAND_FLAG_CONSTANT)) == 0;
 }
 
-// Row-major elements become a value and the other way around.
+// Converts row-major elements to a value in the layout, or back.
 void turn(const ep_operand_desc& operand, char* dst, const char* src, bool backwards) {
   const uint64_t count = elements_of(operand), size = element_bytes(operand);
   for (uint64_t i = 0; i < count; ++i) std::memcpy(dst + i * size, src + (backwards ? count - 1 - i : i) * size, size);

@@ -8,10 +8,10 @@
 
 namespace tenon::mirror {
 
-// Why the mirror does not take the opaque operands of `desc`; empty: it takes them.
+// Returns why the mirror refuses the opaque operands of `desc`; empty: it accepts them.
 std::string why_not_layouts(const ep_device* device, const ep_primitive_desc& desc);
 void wish_layouts(const ep_device* device, const ep_primitive_desc& desc, int64_t* wishes);
-// `desc` with row-major operands in place of opaque ones.
+// Returns `desc` with row-major operands in place of the opaque ones.
 ep_primitive_desc plain_primitive(const ep_primitive_desc& desc);
 
 // Row-major memory in place of opaque operands, for one run.

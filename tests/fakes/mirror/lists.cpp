@@ -9,7 +9,7 @@ struct ep_command_list {
   ep_device* device = nullptr;
   std::shared_ptr<tenon::mirror::Queue> queue = {};  // of the stream that recorded
   std::shared_ptr<tenon::mirror::Recording> recording = {};
-  std::vector<const char*> begins = {};  // of the bindings, when they were recorded
+  std::vector<const char*> begins = {};  // addresses of the bindings when they were recorded
   int replays = 0;
 };
 
@@ -52,7 +52,7 @@ ep_status command_list_end(ep_stream* stream, ep_command_list** out_list, ep_com
 
 void command_list_destroy(ep_device*, ep_command_list* list) noexcept { destroy(list); }
 
-// One replay, and what it borrowed.
+// One replay, and copies of what it borrowed.
 struct Replay {
   const ep_device* device;
   std::shared_ptr<Recording> recording;

@@ -178,7 +178,7 @@ void stream_destroy(ep_device*, ep_stream* stream) noexcept {
   destroy(stream);
 }
 
-// A wait that gives up, while the work goes on and ends a little later.
+// A wait that gives up early. The work continues and ends a little later.
 ep_status give_up(const ep_device* device, std::shared_ptr<Queue> queue, ep_error** error) {
   std::thread([queue = std::move(queue)] {
     usleep(3000);
@@ -478,7 +478,7 @@ ep_status query(const ep_host* host, ep_plugin_ops* out_ops, ep_error** error) {
   if (plugin->character.breaks("table_type")) out_ops->struct_type = EP_STRUCT_HOST;
   if (plugin->character.breaks("long_tail")) {
     out_ops->struct_size = sizeof ops + 8;
-    reinterpret_cast<char*>(out_ops)[sizeof ops] = 1;  // the loader has more room than it says
+    reinterpret_cast<char*>(out_ops)[sizeof ops] = 1;  // the loader's struct is larger than it says
   }
   return EP_STATUS_OK;
 }

@@ -1,4 +1,4 @@
-// Kernel modules in C, compiled and loaded as the cpu provider does it, and run by one thread in the order of the
+// Kernel modules in C. They are compiled and loaded as in the cpu provider, and run on one thread in the order of the
 // stream.
 #include "providers/cpu/modules/c_compiler.h"
 #include "providers/cpu/modules/library.h"
@@ -54,7 +54,7 @@ ep_status dialect_info(ep_device* device, uint32_t index, ep_dialect_info* out_i
   return EP_STATUS_OK;
 }
 
-// What the compiler says of `text`, which a violation may have changed.
+// Returns the compiler's result for `text`, which a violation may have changed.
 std::string spoilt(ep_device* device, std::string text) {
   const auto replace = [&](std::string_view what, std::string_view with) {
     for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size())) {
@@ -112,7 +112,7 @@ ep_status kernel_get(ep_module* module, ep_string name, ep_kernel** out_kernel, 
   return provider::find_kernel(module, name, out_kernel, out_info, error);
 }
 
-// One launch, and what it keeps of what was lent.
+// One launch, and copies of its borrowed arguments.
 struct Run {
   const ep_kernel* kernel;
   std::vector<void*> buffers;

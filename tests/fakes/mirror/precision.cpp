@@ -30,7 +30,7 @@ uint64_t last_within(DType dtype, uint64_t magnitude, double distance) {
   return last;
 }
 
-// How far a result with these bits (without the sign) may be off by the row of a lower tier, for the argument `x`.
+// How far a result with these bits (without the sign) may be off by the row of a lower tier for the argument `x`.
 double row_distance(const Off& off, DType dtype, uint64_t magnitude, double x) {
   const double unit = decode_float(dtype, magnitude + 1) - decode_float(dtype, magnitude);
   const double epsilon = dtype == DType::f64 ? std::numeric_limits<double>::epsilon()
@@ -96,7 +96,7 @@ void move_outputs(const Off& off, const ep_primitive_desc& desc, void* const* op
 
 namespace {
 
-// Makes the denormal elements of an operand that lies at `base` 0.
+// Sets the denormal elements of an operand at `base` to 0.
 void flush(const ep_operand_desc& operand, void* base) {
   const auto dtype = static_cast<DType>(operand.dtype);
   if (!is_floating(dtype) || base == nullptr) return;

@@ -37,7 +37,8 @@ struct Config {
   int blocking;
 };
 
-// One call. Its messages go first, those of the whole group, so that no order of calls in a group can wait for itself.
+// One call. The whole group's messages are sent first, so that calls in a group cannot wait for each other in any
+// order.
 struct Work {
   std::function<void()> send;
   std::function<bool()> receive;  // false: a rank has left
@@ -47,7 +48,7 @@ std::atomic<uint64_t> calls{0};
 
 }  // namespace
 
-// What a stream still works on keeps it alive.
+// The stream's unfinished work keeps it alive.
 struct State {
   std::unique_ptr<Wires> wires;
   std::atomic<bool> aborted{false};
@@ -57,15 +58,15 @@ struct State {
 struct ncclComm {
   std::shared_ptr<State> state = std::make_shared<State>();
   CUdevice device = 0;
-  bool complete = false;                        // all ranks have come
-  int asked = 0;                                // since the group ended
-  std::vector<std::pair<CUstream, Work>> work;  // of the group, not yet on its stream
+  bool complete = false;                        // all ranks have joined
+  int asked = 0;                                // number of questions since the group ended
+  std::vector<std::pair<CUstream, Work>> work;  // work of the group that is not yet on its stream
 };
 
 namespace {
 
 thread_local int depth = 0;
-thread_local std::vector<ncclComm*> grouped;  // whose work the group has
+thread_local std::vector<ncclComm*> grouped;  // communicators that have work in the group
 
 struct Batch {
   std::shared_ptr<State> state;
@@ -80,7 +81,7 @@ void run_batch(void* data) {
     if (state.aborted) return;
     if (work.receive()) continue;
     if (!state.aborted) state.failure = remote_error;
-    while (!state.aborted) usleep(100);  // as a kernel that waits for ever
+    while (!state.aborted) usleep(100);  // like a kernel that waits forever
     return;
   }
 }
@@ -97,7 +98,7 @@ void submit(ncclComm& comm) {
   }
 }
 
-// NCCL's numbers of types.
+// NCCL's numbers of the dtypes.
 DType dtype_of(int type) {
   constexpr DType types[] = {DType::i8,  DType::u8,  DType::i32, DType::u32, DType::i64,
                              DType::u64, DType::f16, DType::f32, DType::f64, DType::bf16};
@@ -105,7 +106,7 @@ DType dtype_of(int type) {
 }
 size_t size_of(int type) { return static_cast<size_t>(tenon::dtype_size(dtype_of(type))); }
 
-// Whether `comm`'s device has all these bytes.
+// True if all these bytes are in the memory of `comm`'s device.
 bool is_of_device(const ncclComm& comm, const void* data, size_t bytes) {
   if (bytes == 0) return true;
   const auto address = reinterpret_cast<CUdeviceptr>(data);
@@ -128,7 +129,7 @@ Result add(ncclComm* comm, CUstream stream, Work work) {
 
 std::string bytes_of(const void* data, size_t bytes) { return {static_cast<const char*>(data), bytes}; }
 
-// dst = the parts, one after the other in the order of ranks, combined; rounded after each, as hardware does.
+// dst = the parts, combined in the order of ranks and rounded after each rank, as hardware does.
 void combine(const std::vector<std::string>& parts, void* dst, size_t count, DType dtype, int op) {
   tenon::reference::with_compute_type(dtype, [&](auto of_type) {
     using T = decltype(of_type);
@@ -144,7 +145,7 @@ void combine(const std::vector<std::string>& parts, void* dst, size_t count, DTy
   });
 }
 
-// What every rank gave this one, in the order of ranks, each of `bytes`.
+// The data that each rank sent to this one, in the order of ranks, `bytes` each.
 bool gather(State& state, size_t bytes, std::vector<std::string>* parts) {
   parts->resize(static_cast<size_t>(state.wires->size()));
   for (int rank = 0; rank < state.wires->size(); ++rank) {
@@ -154,7 +155,7 @@ bool gather(State& state, size_t bytes, std::vector<std::string>* parts) {
   return true;
 }
 
-// Reductions: rank `k` of `takers` gets the combination of what all ranks have at part_of(k).
+// Reductions: rank `k` of `takers` gets the combination of every rank's data at part_of(k).
 Result reduces(ncclComm* comm, CUstream stream, void* dst, size_t count, int type, int op, std::vector<int> takers,
                std::function<const char*(int)> part_of) {
   std::shared_ptr<State> state = comm->state;
@@ -212,7 +213,7 @@ Result receives(ncclComm* comm, CUstream stream, void* dst, size_t bytes, std::v
               }});
 }
 
-// As NCCL does, it refuses two ranks on one device.
+// Like NCCL, it refuses two ranks on one device.
 int state_of(ncclComm& comm) {
   if (!comm.complete) {
     const std::vector<std::string> devices = comm.state->wires->all_said();
@@ -233,7 +234,7 @@ int state_of(ncclComm& comm) {
 
 }  // namespace
 
-// How often a test's process has called for an exchange.
+// The number of exchanges that the process of a test has requested.
 FAKE_API uint64_t fake_nccl_calls() { return calls; }
 
 FAKE_API int ncclGetVersion(int* version) {

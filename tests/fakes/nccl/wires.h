@@ -1,5 +1,5 @@
 // Wires: messages between the ranks of one communicator of the fake NCCL. A message is a file in a folder of this
-// machine; those from one rank to another come in their order.
+// machine. Messages from one rank to another arrive in order.
 #pragma once
 
 #include <atomic>
@@ -11,18 +11,19 @@ namespace tenon::fakes {
 
 class Wires {
  public:
-  // `folder` is the same on all ranks; rank 0 need not be the first. `says` is what this rank says of itself.
+  // `folder` is the same on all ranks; any rank may come first. `says` is a text that this rank gives to all others.
   Wires(std::string folder, int rank, int size, const std::string& says);
 
   int rank() const { return rank_; }
   int size() const { return size_; }
-  // What all ranks say of themselves; empty while one has not come.
+  // Returns the texts of all ranks, or nothing while a rank is missing.
   std::vector<std::string> all_said() const;
   // Never waits.
   void send(int to, const std::string& bytes);
-  // Waits for the next message of rank `from`. False: `stop` is set, or that rank has left and sent nothing more.
+  // Waits for the next message of rank `from`. Returns false if `stop` is set, or if that rank has left and sent
+  // nothing more.
   bool receive(int from, std::string* bytes, const std::atomic<bool>& stop);
-  // This rank sends nothing more. The last one removes the folder.
+  // Says that this rank sends nothing more. The last rank removes the folder.
   void leave();
 
  private:
@@ -31,7 +32,7 @@ class Wires {
 
   const std::string folder_;
   const int rank_, size_;
-  std::vector<uint64_t> sent_, received_;  // messages so far, by rank
+  std::vector<uint64_t> sent_, received_;  // number of messages so far, by rank
 };
 
 }  // namespace tenon::fakes

@@ -1,4 +1,4 @@
-// How an exchange ends: every rank has given its part, and each puts the parts together for itself, in rank order.
+// The end of an exchange: every rank has sent its part, and each rank combines the parts itself, in rank order.
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -25,7 +25,7 @@ T combine(int32_t reduction, T a, T b) {
   }
 }
 
-// The same sums as below, sooner.
+// A faster version of the sums below.
 void add_floats(const ep_exchange& exchange, int64_t begin, int64_t count) {
   const auto at = static_cast<size_t>(begin) * sizeof(float);
   std::vector<float> sums(static_cast<size_t>(count)), more(sums.size());
@@ -72,7 +72,7 @@ bool needs(const ep_exchange& exchange, int32_t rank) {
 
 void advance_receive(ep_exchange& exchange) {
   Wires& wires = exchange.plugin->wires;
-  // Receives of one communicator match in their order.
+  // Receives of one communicator are matched in their order.
   std::vector<ep_exchange*> order(exchange.plugin->receives.begin(), exchange.plugin->receives.end());
   if (exchange.plugin->breaks == "last_comes_first") std::reverse(order.begin(), order.end());
   for (const ep_exchange* earlier : order) {
@@ -148,7 +148,7 @@ void advance(ep_exchange& exchange) {
       whole = false;
     }
   }
-  // A rank that goes on to compute sends nothing meanwhile.
+  // An exchange ends only when all its messages are sent: a rank that computes afterwards would not send them.
   if (!whole || exchange.plugin->wires.has_unsent()) return;
   finish(exchange);
   exchange.ended = true;

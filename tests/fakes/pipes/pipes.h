@@ -1,4 +1,4 @@
-// The state behind the handles of the fake, and what its files offer each other.
+// The state behind the handles of the fake, and the functions that its files share.
 #pragma once
 
 #include <chrono>
@@ -22,20 +22,20 @@ struct ep_collectives {
   std::mutex mutex;
   std::string breaks;  // the rule to break
   int64_t delay_us = 0, mb_per_s = 0;
-  std::chrono::steady_clock::time_point busy_until;  // what was given so far has gone
+  std::chrono::steady_clock::time_point busy_until;  // when the data given so far is sent
   bool joined = false;
   int described = 0;
   tenon::fakes::Wires wires;
-  std::deque<ep_exchange*> receives;  // that have not ended, in the order of their starts
+  std::deque<ep_exchange*> receives;  // not ended yet, in the order of their starts
 };
 
 struct ep_communicator {
   const ep_host* host;
   ep_collectives* plugin;
   uint64_t id;               // the same on all its ranks
-  std::vector<int32_t> all;  // the ranks of the world behind 0 to size - 1
+  std::vector<int32_t> all;  // position: rank of the communicator; element: rank of the world
   int32_t rank;
-  uint64_t collectives, splits;  // so far
+  uint64_t collectives, splits;  // number of calls so far
 
   int32_t size() const { return static_cast<int32_t>(all.size()); }
 };
@@ -48,19 +48,19 @@ struct ep_exchange {
   uint64_t id, number;  // of the communicator, of the collective
   std::vector<int32_t> all;
   int32_t rank;
-  std::vector<std::string> parts;  // what each rank gave; the own one from the start
+  std::vector<std::string> parts;  // the data of each rank; the rank's own from the start
   std::vector<bool> come;
   std::chrono::steady_clock::time_point not_before;
   bool ended, lost;
   std::string failure;
-  int asked;  // how often exchange_wait was called
+  int asked;  // number of calls of exchange_wait
 };
 
 namespace tenon::fakes {
 
-// Takes what has come, and ends the exchange if it is whole. The lock of the plug-in is held.
+// Takes received messages, and ends the exchange if it is complete. The caller holds the lock of the plug-in.
 void advance(ep_exchange& exchange);
-// Puts the parts together in dst.
+// Combines the parts in dst.
 void finish(ep_exchange& exchange);
 
 size_t bytes_of(int32_t dtype);

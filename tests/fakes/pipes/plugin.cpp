@@ -27,7 +27,7 @@ constexpr uint64_t every_reduction = UINT64_C(1) << EP_REDUCE_sum | UINT64_C(1) 
                                      UINT64_C(1) << EP_REDUCE_max | UINT64_C(1) << EP_REDUCE_min |
                                      UINT64_C(1) << EP_REDUCE_any | UINT64_C(1) << EP_REDUCE_all;
 
-// What the launcher says, as PIPES_RANK, PIPES_SIZE and PIPES_FOLDER.
+// The launcher's variables: PIPES_RANK, PIPES_SIZE and PIPES_FOLDER.
 std::string told(const char* variable, const char* otherwise) {
   const char* text = std::getenv(variable);
   return text != nullptr ? text : otherwise;
@@ -116,7 +116,7 @@ ep_status refuse(const ep_communicator& communicator, const ep_collective_desc& 
   return EP_STATUS_OK;
 }
 
-// A part of src, that begins `begin` elements behind its start.
+// A part of src, `begin` elements after its start.
 std::string bytes_at(const ep_collective_desc& desc, int64_t begin, int64_t count) {
   const size_t size = bytes_of(desc.dtype);
   const auto* src = reinterpret_cast<const char*>(static_cast<uintptr_t>(desc.src));
@@ -124,7 +124,7 @@ std::string bytes_at(const ep_collective_desc& desc, int64_t begin, int64_t coun
                     : std::string(src + static_cast<size_t>(begin) * size, static_cast<size_t>(count) * size);
 }
 
-// What this rank gives rank `to`.
+// The data that this rank sends to rank `to`.
 std::string part_for(const ep_exchange& exchange, int32_t to) {
   const ep_collective_desc& desc = exchange.desc;
   const auto counts = exchange.src_counts.begin();
@@ -139,8 +139,8 @@ std::string part_for(const ep_exchange& exchange, int32_t to) {
   }
 }
 
-// Sends `bytes` to another rank. They have gone when a wire of the stated speed has carried them, one message after the
-// other.
+// Sends `bytes` to another rank. They count as sent when a wire of the stated speed would have carried them, one
+// message after the other.
 void send(ep_collectives& plugin, int32_t to, uint64_t communicator, uint64_t number, std::string bytes) {
   if (plugin.mb_per_s > 0) {
     const auto taken = std::chrono::microseconds(static_cast<int64_t>(bytes.size()) / plugin.mb_per_s);
@@ -183,7 +183,7 @@ ep_status wait_for(ep_exchange* exchange, uint64_t timeout_ns, ep_error** error)
     {
       const Lock lock(plugin->mutex);
       plugin->wires.progress(0);
-      const std::deque<ep_exchange*> receives = plugin->receives;  // those that end leave the list
+      const std::deque<ep_exchange*> receives = plugin->receives;  // a copy, because ended exchanges leave the list
       for (ep_exchange* receive : receives) advance(*receive);
       advance(*exchange);
       if (exchange->ended || (plugin->breaks == "early" && timeout_ns <= 1'000'000)) break;
@@ -241,7 +241,7 @@ ep_status exchange_start(ep_communicator* communicator, const ep_collective_desc
   return EP_STATUS_OK;
 }
 
-// Every rank tells the others its color and key, by an exchange like any other.
+// Every rank sends the others its color and key, by an ordinary exchange.
 ep_status communicator_split(ep_communicator* communicator, int32_t color, int32_t key,
                              ep_communicator** out_communicator, ep_communicator_info* out_info, ep_error** error) {
   ep_collectives* plugin = communicator->plugin;

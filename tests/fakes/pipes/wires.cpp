@@ -46,7 +46,7 @@ bool is_whole(int socket, void* bytes, size_t size, bool out) {
 
 }  // namespace
 
-// Each rank listens, calls the ranks below it, and is called by those above.
+// Each rank listens, connects to the ranks below it, and accepts connections of the ranks above it.
 std::string Wires::connect(const std::string& folder, int32_t rank, int32_t size) {
   rank_ = rank;
   size_ = size;
@@ -147,7 +147,7 @@ void Wires::write(Peer& peer) {
   while (!peer.out.empty() && !peer.lost) {
     const ssize_t moved = ::send(peer.socket, peer.out.data(), peer.out.size(), MSG_NOSIGNAL);
     if (moved < 0 && errno == EINTR) continue;
-    if (moved <= 0) return;  // no room, or a rank that is gone, which read() notices
+    if (moved <= 0) return;  // no room, or a rank that is gone, which read() detects
     peer.out.erase(0, static_cast<size_t>(moved));
   }
 }

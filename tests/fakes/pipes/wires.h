@@ -1,4 +1,4 @@
-// Wires: a socket to each other rank, and the messages that have come. Nothing waits but connect.
+// Wires: a socket to each other rank, and the received messages. Only connect() waits.
 #pragma once
 
 #include <cstdint>
@@ -17,24 +17,25 @@ class Wires {
   Wires& operator=(const Wires&) = delete;
   ~Wires() { close(); }
 
-  // Connects rank `rank` of `size`, by sockets in `folder`. Waits for all ranks. Empty: it worked; else why not.
+  // Connects rank `rank` of `size` through sockets in `folder`. Waits for all ranks. Returns an empty string, or the
+  // reason of a failure.
   std::string connect(const std::string& folder, int32_t rank, int32_t size);
-  // Sends what is left, for at most five seconds, and ends the connections.
+  // Sends the rest, for at most five seconds, and closes the connections.
   void close();
 
   int32_t rank() const { return rank_; }
   int32_t size() const { return size_; }
 
-  // Messages between two ranks on one channel come in the order in which they were sent. A channel is a communicator
-  // and a number: 0 for send and receive, else that of a collective.
+  // Messages between two ranks on one channel arrive in the order in which they were sent. A channel is a communicator
+  // and a number: 0 for send and receive, otherwise the number of a collective.
   void send(int32_t to, uint64_t communicator, uint64_t number, std::string bytes);
-  // Takes the first message that has come. False: none has.
+  // Takes the first received message. Returns false if there is none.
   bool take(int32_t from, uint64_t communicator, uint64_t number, std::string* bytes);
-  // True once rank `rank` is gone and all that it sent has come.
+  // True once rank `rank` is gone and all its messages have arrived.
   bool is_lost(int32_t rank) const { return !peers_.empty() && peers_[static_cast<size_t>(rank)].lost; }
-  // Whether some of what was given to send() waits for a peer that is there to take it.
+  // True if some data given to send() is not sent yet and its receiver still exists.
   bool has_unsent() const;
-  // Sends and takes what can be, and waits at most `wait_ms` for something to do.
+  // Sends and receives as much as possible. Waits at most `wait_ms` until something is possible.
   void progress(int wait_ms);
 
  private:

@@ -1,7 +1,7 @@
-// The ONNX importer. For any bytes it gives a model that runs, or a sentence. The fuzzer changes models as bytes and
-// decoded: it changes nodes, attributes, shapes and weights so that the file stays readable and the change takes effect
-// deep inside. This file states the limits of the importer again: a target that took them from the importer would not
-// notice a limit that no longer holds.
+// The ONNX importer. For any bytes it returns a model that runs, or a sentence. The fuzzer changes models as bytes and
+// in decoded form: it changes nodes, attributes, shapes and weights so that the file stays readable and the change
+// takes effect deep inside. This file repeats the limits of the importer: if it took them from the importer, it would
+// not notice that a limit no longer holds.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -33,7 +33,7 @@ void require(bool condition, const char* what) {
   std::abort();
 }
 
-// A model may demand any amount of memory. It must get an error, not the memory of the machine.
+// A model may request any amount of memory. It must get an error instead of all memory of the machine.
 bool prepare_process() {
   setenv("TENON_DEVICE", "cpu", 0);
   const tenon::Status status = tenon::loader::set_argument("memory_limit", "48MiB");
@@ -63,19 +63,19 @@ tenon::onnx::Inputs make_inputs(const tenon::onnx::Model& model, bool* large) {
   return inputs;
 }
 
-// The nesting depth of a type, itself counted.
+// The nesting depth of a type, including itself.
 size_t depth_of(const proto::TypeProto& type) {
   if (type.sequence_type && type.sequence_type->elem_type) return 2 + depth_of(*type.sequence_type->elem_type);
   if (type.optional_type && type.optional_type->elem_type) return 2 + depth_of(*type.optional_type->elem_type);
   return 1;
 }
 
-// Checks what the reader of the wire format promises of every message that it accepts.
+// Checks the promises of the wire format's reader for every message that it accepts.
 void require_decoded(std::string_view bytes) {
   proto::ModelProto model;
   if (!proto::decode(bytes, &model).empty() || !model.graph) return;
   for (const proto::ValueInfoProto& input : model.graph->input) {
-    // The graph and the input contain the type. The model contains them, but it is not entered.
+    // The graph and the input contain the type. The model contains them, but is not counted.
     require(!input.type || 2 + depth_of(*input.type) <= most_messages_deep, "messages nested deeper than it says");
   }
   size_t decoded = model.graph->node.size() * 2 * sizeof(proto::NodeProto);
@@ -100,7 +100,7 @@ void load_and_run(std::string_view bytes) {
   }
 }
 
-// Changes a decoded model. The texts that it invents live as long as it does.
+// Changes a decoded model. The texts that it makes live as long as this object.
 class ModelMutator {
  public:
   explicit ModelMutator(unsigned seed) : random_(seed) {}
@@ -155,7 +155,7 @@ class ModelMutator {
     }
   }
 
-  // Gives a node the operator of another node, or one that takes shapes and indices from its inputs.
+  // Gives a node the operator of another node, or an operator that reads shapes and indices from its inputs.
   void change_op(proto::GraphProto* graph) {
     constexpr const char* kOps[] = {
         "Reshape", "Gather",  "Slice",       "Pad",       "Tile",  "Expand", "ConstantOfShape", "Range",

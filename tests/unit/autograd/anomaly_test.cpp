@@ -1,4 +1,4 @@
-// Anomaly mode: which op of forward is to blame.
+// Anomaly mode: names the op of forward that caused a bad gradient.
 #include <gtest/gtest.h>
 
 #include "core/compile/compile.h"
@@ -23,7 +23,7 @@ Tensor zeros_leaf() { return zeros({2}, DType::f64).requires_grad_(); }
 TEST(DetectAnomaly, NamesTheOpThatGivesANaN) {
   const Tensor x = zeros_leaf();
   const DetectAnomaly scope;
-  // 0 * log(0): the gradient of mul is -inf, that of log 0 / 0.
+  // 0 * log(0): the gradient of mul is -inf, the gradient of log is 0 / 0.
   EXPECT_EQ(error_of([&] { sum(log(x) * 0).backward(); }),
             "backward: the gradient of argument 0 of log, of shape [2], holds a NaN.");
 }

@@ -89,7 +89,8 @@ TEST(Backward, ReleasesALongChainThatNeverRanWithoutRecursion) {
 }
 
 TEST(Backward, SumsInAFixedOrder) {
-  // In another order the small terms would vanish: they come first, from the ops that were called last.
+  // In another order the small terms would vanish: they come first, because they belong to the ops that were called
+  // last.
   const Tensor x = Tensor::from<float>(std::vector<float>{1}, {1}).requires_grad_();
   Tensor total = x * 1e8f;
   for (int i = 0; i < 8; ++i) total = total + x;
@@ -348,7 +349,7 @@ TEST(Threads, RunBackwardOfDifferentGraphsIntoOneLeaf) {
   EXPECT_EQ(numbers(w.grad()), Values(2, 3 * kThreads * kRounds));
 }
 
-// Notes what reaches it and hands it on.
+// Records the gradient that reaches it and passes it on.
 class NotingInterpreter final : public Interpreter {
  public:
   std::string name() const override { return "the noting interpreter"; }
@@ -371,7 +372,7 @@ TEST(Interpreter, HandsForwardAndBackwardToTheOneBelow) {
   for (const char* name : {"relu", "sum", "expand", "le", "where"}) EXPECT_EQ(below.names.count(name), 1u) << name;
 }
 
-// Gives its argument back, whatever the op.
+// Returns its argument for every op.
 class GivingInterpreter final : public Interpreter {
  public:
   std::string name() const override { return "the giving interpreter"; }

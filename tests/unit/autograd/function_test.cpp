@@ -1,4 +1,4 @@
-// Functions of the user, with gradients of their own.
+// User functions with gradients of their own.
 #include <gtest/gtest.h>
 
 #include "tests/unit/autograd/numbers.h"
@@ -8,7 +8,7 @@ namespace {
 
 using Values = std::vector<double>;
 
-// x^3, whose gradient is written by hand.
+// x^3, with a hand-written gradient.
 class Cube final : public Function {
  public:
   std::string name() const override { return "cube"; }
@@ -70,7 +70,7 @@ TEST(UserFunction, RefusesASavedTensorThatChanged) {
   }
 }
 
-// x * y, which asks what is wanted.
+// x * y, which asks which gradients are required.
 class Product final : public Function {
  public:
   std::string name() const override { return "product"; }

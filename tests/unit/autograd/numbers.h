@@ -1,4 +1,4 @@
-// Random tensors of f64, and numbers of the host, for tests of gradients.
+// Random tensors of f64, and copies of elements on the host, for tests of gradients.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Calls of ops that are more than element-wise, whose gradients are compared with finite differences. Of element-wise
-// ops rows_test.cpp makes the calls by itself.
+// Calls of ops that are not element-wise, whose gradients are compared with finite differences. rows_test.cpp makes the
+// calls of element-wise ops itself.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@ namespace tenon {
 
 struct RowCase {
   std::string name;
-  std::vector<Dims> shapes;  // of the arguments that want gradients
+  std::vector<Dims> shapes;  // of the arguments that require gradients
   std::function<Tensor(const TensorList&)> call;
   double low = -1.5;
   double high = 1.5;

@@ -1,4 +1,4 @@
-// The gradients of every row of the op table against finite differences in f64: of first order, and of second order.
+// The gradients of every row of the op table against finite differences in f64, of first and of second order.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -69,7 +69,8 @@ void expect_first_order(const RowCase& row, const TensorList& values, const Tens
   });
 }
 
-// The gradients, weighed at random, are a function of the inputs and of the weight; its gradients are of second order.
+// The gradients, weighted at random, are a function of the inputs and the weight. The gradients of this function are of
+// second order.
 void expect_second_order(const RowCase& row, TensorList values, const Tensor& weight) {
   std::vector<std::vector<double>> factors;
   for (size_t i = 0; i < values.size(); ++i) {
@@ -145,7 +146,7 @@ TensorList strided(const TensorList& values) {
   return all;
 }
 
-// The first gradients, and those of their sum, weighed.
+// The first gradients, and the gradients of their weighted sum.
 std::vector<std::vector<double>> both_orders(const RowCase& row, const TensorList& values, const Tensor& weight) {
   const TensorList inputs = asking(values);
   TensorList all = grad({row.call(inputs)}, inputs, {weight}, {false, true, true});
@@ -224,7 +225,7 @@ std::vector<RowCase> all_elementwise() {
   return cases;
 }
 
-// The ops whose nodes lie behind `tensor`.
+// The ops whose nodes are in the history of `tensor`.
 void collect(const Tensor& tensor, std::set<std::string>* names) {
   std::vector<autograd::NodeRef> nodes{autograd::edge_of(tensor).node};
   for (size_t i = 0; i < nodes.size(); ++i) {

@@ -1,4 +1,4 @@
-// What ops save for backward: hooks on saved tensors, and functions that are computed again.
+// Tensors that ops save for backward: hooks on them, and functions that are recomputed.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -81,7 +81,7 @@ TEST(SavedTensorHooks, OfTheInnermostScopeCountAndNoneInsideOfThem) {
   const auto noting = [&seen](char name) {
     return [&seen, name](const Tensor& tensor) -> Unpack {
       seen += name;
-      const Tensor kept = tensor * 1;  // saves nothing, since no hook is called in a hook
+      const Tensor kept = tensor * 1;  // saves nothing, because a hook calls no hooks
       return [kept] { return kept; };
     };
   };

@@ -1,5 +1,5 @@
-// Nets that learn: a two-layer net against the same arithmetic written out in plain loops of double, a small
-// convolutional net and a transformer block whose loss falls.
+// Training: a two-layer net against the same arithmetic in plain loops of double; a small convolutional net and a
+// transformer block, whose loss must fall.
 #include <gtest/gtest.h>
 
 #include "tests/unit/autograd/numbers.h"
@@ -38,7 +38,8 @@ Values train(const TensorList& parameters, int steps, double rate, const Loss& l
   return losses;
 }
 
-// The mean of (w2 tanh(w1 x + b1) - y)^2 and a step of descent, for rows x [n, 3], w1 [3, 4], b1 [4], w2 [4, 1].
+// The mean of (w2 tanh(w1 x + b1) - y)^2, and a step of gradient descent, for rows x [n, 3], w1 [3, 4], b1 [4], w2 [4,
+// 1].
 double step_in_loops(const Values& x, const Values& y, Values* w1, Values* b1, Values* w2, double rate) {
   const size_t n = y.size();
   Values dw1(12), db1(4), dw2(4);
@@ -86,7 +87,7 @@ TEST(Training, OfTwoLayersEqualsPlainLoops) {
   EXPECT_LT(losses.back(), 0.2 * losses.front());
 }
 
-// Pictures of a bar that stands or lies: the net says which.
+// Pictures of a horizontal or vertical bar; the net classifies them.
 TEST(Training, OfASmallConvolutionalNetLearnsBars) {
   std::mt19937 random(3);
   std::uniform_real_distribution<double> noise(-0.2, 0.2);
@@ -111,7 +112,7 @@ TEST(Training, OfASmallConvolutionalNetLearnsBars) {
   EXPECT_LT(losses.back(), 0.1) << "it began at " << losses.front();
 }
 
-// One block with attention, norms and an MLP learns to say which token came first.
+// One block with attention, norms and an MLP learns which token came first.
 TEST(Training, OfATransformerBlockLearnsTheFirstToken) {
   std::mt19937 random(5);
   std::vector<int64_t> tokens;

@@ -1,4 +1,4 @@
-// Never a wrong gradient: what writes into tensors do to gradients.
+// Effects of writes into tensors on gradients: a gradient is never wrong.
 #include <gtest/gtest.h>
 
 #include "core/autograd/history.h"

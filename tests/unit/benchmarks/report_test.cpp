@@ -10,7 +10,7 @@ class ReportTest : public testing::Test {
  protected:
   // Runs `rows` with `options`. Returns the printed text.
   std::string print(const std::vector<Row>& rows, std::vector<std::string> options) {
-    // Google Benchmark remembers the options of an earlier test.
+    // Google Benchmark keeps the options of an earlier test.
     options.insert(options.begin(), {"bench", "--benchmark_filter=all", "--benchmark_list_tests=false",
                                      "--benchmark_repetitions=3", "--benchmark_min_time=0.00001"});
     std::vector<char*> arguments;

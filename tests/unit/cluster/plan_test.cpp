@@ -1,4 +1,4 @@
-// The choice of spreads against every choice there is, and against the layout of Megatron.
+// The choice of spreads against an exhaustive search, and against the layout of Megatron.
 #include "core/cluster/plan.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ TEST(Network, FindsWhatTryingAllFinds) {
   const auto costs = [&](size_t count) {
     std::vector<double> made(count);
     for (double& cost : made) cost = generator() % 9 == 0 ? kNever : static_cast<double>(generator() % 1000);
-    made[0] = 7;  // something is always possible
+    made[0] = 7;  // so that something is always possible
     return made;
   };
   for (int trial = 0; trial < 60; ++trial) {
@@ -57,7 +57,7 @@ TEST(Network, FindsWhatTryingAllFinds) {
     std::vector<uint32_t> states(6, 0);
     ASSERT_TRUE(network.minimise(allowed, 1e9, &states));
     EXPECT_DOUBLE_EQ(network.cost(states), least) << trial;
-    // The variables that may not change do not.
+    // Variables that must not change keep their values.
     allowed[2] = {counts[2] - 1};
     ASSERT_TRUE(network.minimise(allowed, 1e9, &states));
     EXPECT_EQ(states[2], counts[2] - 1);
@@ -77,7 +77,7 @@ TEST(Network, RefusesWhatTakesTooLong) {
   EXPECT_EQ(states, std::vector<uint32_t>(8, 3));
 }
 
-// Every spread that a value may have, of a result and of an input no partial sums.
+// Every spread that a value may have. Results and inputs have no partial sums.
 std::vector<NdSbp> spreads_of(const Program::Value& value, int32_t axes) {
   std::vector<NdSbp> all{NdSbp()};
   for (int32_t axis = 0; axis < axes; ++axis) {
@@ -94,7 +94,7 @@ std::vector<NdSbp> spreads_of(const Program::Value& value, int32_t axes) {
   return all;
 }
 
-// The least cost over every spread of every value, each call computed in the best way for it.
+// The least cost over all spreads of all values, with each call computed in its best way.
 double least_of_all(const Program& program, const Dims& grid, const Topology& topology) {
   const Lines lines(topology, grid);
   std::vector<std::vector<NdSbp>> spreads;
@@ -173,7 +173,7 @@ TEST(Plan, CostsTheLeastOfAllChoicesOnAGrid) {
   }
 }
 
-// A program that is searched, since no table holds it.
+// A program that is searched, because no table holds it.
 TEST(Plan, OfADecoderIsAsGoodAsTheLayoutOfMegatron) {
   const Topology topology = parse_topology(kBigCluster);
   const Decoder sizes{.layers = 2};

@@ -27,7 +27,7 @@ inline Program program_of(const graph::Graph& graph, const ProgramOptions& optio
   return Program(graph, &sizes, options);
 }
 
-// Two products with a bias and a map between them, of sizes that no number of ranks divides.
+// Two products with a bias and a map between them. No number of ranks divides their sizes.
 inline graph::Graph perceptron(int64_t rows = 7, int64_t width = 5, int64_t hidden = 6, int64_t out = 3) {
   return recorded({{rows, width}, {width, hidden}, {hidden}, {hidden, out}}, [](const TensorList& x) {
     const Tensor hidden_rows = relu(matmul(x[0], x[1]) + x[2]);
@@ -69,12 +69,12 @@ inline graph::Graph random_graph(uint64_t seed, int32_t calls) {
   });
 }
 
-// The sizes of a decoder in the shape of Llama.
+// The sizes of a decoder like Llama.
 struct Decoder {
   int64_t layers = 2, width = 8192, heads = 64, groups = 8, inner = 28672, words = 32000, batch = 1024, length = 4096;
 };
 
-// Inputs: words [batch, length], the words wanted (if it trains), cosines, sines, the vectors of the words, then per
+// Inputs: words [batch, length], the target words (if it trains), cosines, sines, the embeddings of the words, then per
 // layer: norm, query, key, value, out, norm, gate, up, down; then a norm and the head. The result: logits, or the loss.
 inline graph::Graph decoder(const Decoder& sizes, bool train) {
   graph::Recorder recorder(Device("cpu"));
@@ -111,7 +111,7 @@ inline graph::Graph decoder(const Decoder& sizes, bool train) {
   return recorder.finish(std::vector<Tensor>{result});
 }
 
-// What training changes of a decoder, by the number of the input.
+// The parameters that training changes, as positions of inputs of the decoder.
 inline std::vector<size_t> decoder_parameters(const Decoder& sizes) {
   std::vector<size_t> parameters;
   for (size_t i = 4; i < 4 + 1 + 9 * static_cast<size_t>(sizes.layers) + 2; ++i) parameters.push_back(i);
@@ -129,7 +129,7 @@ inline Program decoder_program(const Decoder& sizes, bool train) {
 inline constexpr const char* kBigCluster =
     "rank: 400 TFLOP/s, 3 TB/s, 80 GB, 4 us\nnode: 8 ranks, 5 us, 300 GB/s\ncluster: 512 nodes, 10 us, 50 GB/s";
 
-// The layout of Megatron on a grid of data by tensor parallelism: the products that widen are split by columns, those
+// The layout of Megatron on a grid of data by tensor parallelism: products that widen are split by columns, products
 // that narrow by rows, and each group of tensor parallelism has its rows of the batch.
 inline std::map<ValueId, NdSbp> megatron(const Program& program, const Decoder& sizes, bool train) {
   constexpr global::Sbp S0 = global::Sbp::split(0), S1 = global::Sbp::split(1), B = global::Sbp::broadcast();

@@ -1,5 +1,5 @@
-// Plans on every rank of a launch: what a rank gives to others in a run is what the forecast says, to the byte,
-// whatever the plan is; and the results are those of one process.
+// Plans on every rank of a launch. For any plan, the bytes that a rank sends in a run equal the forecast, and the
+// results equal those of one process.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -26,7 +26,7 @@ std::vector<Dims> grids() {
   return all;
 }
 
-// Any spread of each value, and any way of each call.
+// A random spread for each value, and a random way for each call.
 Plan random_plan(const Program& program, const Dims& grid, std::mt19937_64* generator) {
   const Topology topology = small_cluster(element_count(grid));
   Plan plan;
@@ -96,7 +96,7 @@ TEST(Ranks, SendWhatTheChosenPlanSays) {
   }
 }
 
-// What ops take here is noted by their names, the same on every rank, and a forecast counts it.
+// The times of ops on this machine are stored by name, the same on every rank, and used in a forecast.
 TEST(Ranks, NoteThePacesOfOps) {
   const int64_t ranks = global::world_size();
   const Program program = program_of(perceptron(65, 33, 40, 24), {.train = true, .parameters = {1, 2, 3}});

@@ -91,8 +91,8 @@ TEST(Topology, AnyBytesAreReadOrRefused) {
   EXPECT_GT(refused, 100U);
 }
 
-// A gather of 16 ranks in two nodes: each rank sends its part to one rank of the other node, and then both to the seven
-// others of its node.
+// A gather of 16 ranks in two nodes: each rank sends its part to one rank of the other node, and then both parts to the
+// seven others of its node.
 TEST(Lines, BytesCrossTheLevelsThatTheyMust) {
   const Topology topology =
       parse_topology("rank: 1 FLOP/s, 1 B/s\nnode: 8 ranks, 1 s, 10 B/s\ncluster: 2 nodes, 5 s, 1 B/s");

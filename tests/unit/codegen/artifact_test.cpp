@@ -101,7 +101,7 @@ TEST(Artifact, LongRowsAreABucketOfTheirOwn) {
   EXPECT_EQ(artifact.variants[1].text.shared_bytes, 0U);
 }
 
-// The buckets, and the kernel whose sizes were numbers, give the same bits.
+// The buckets give the same bits as the kernel whose sizes are numbers.
 TEST(Artifact, EveryBucketAddsInTheSameOrder) {
   const Artifact artifact = softmax();
   for (const int64_t length : {40, 130}) {
@@ -132,7 +132,7 @@ TEST(MapFacts, AnOutputMayBeWrittenOverInputsThatAreReadBefore) {
                                   "v = value f32 at i: mul(a[i], 0.5:f32)\ns = store x[i] at i: v\n"
                                   "t = store y[i] at i: add(v, add(b[i], f32(c[i])))\n");
   EXPECT_TRUE(facts.is_map);
-  EXPECT_EQ(facts.over, (std::vector<uint64_t>{1, 3}));  // b is read behind s; c has other elements
+  EXPECT_EQ(facts.over, (std::vector<uint64_t>{1, 3}));  // b is read after s; c has other elements
   const MapFacts again =
       facts_of(head + "s = store x[i] at i: mul(a[i], b[i])\nt = store y[i] at i: add(a[i], f32(c[i]))\n");
   EXPECT_EQ(again.over, (std::vector<uint64_t>{2, 3}));
@@ -157,7 +157,8 @@ ep_dialect_info groups(uint32_t vector_bytes) {
   return dialect;
 }
 
-// Long rows of many: sizes that need 64 bits are a bucket, short rows are, and lengths that are whole packs.
+// Long rows: there is a bucket for sizes that need 64 bits, one for short rows, and one for lengths that are whole
+// packs.
 TEST(Artifact, BucketsInGroups) {
   Kernel kernel = parsed(with_sizes(kSoftmax, "size n in [0, 1099511627776]", "size m in [1, 1048576]"));
   const Artifact plain = value_or_throw(make_artifact(kernel, {}, groups(0)));
@@ -178,10 +179,10 @@ TEST(Artifact, BucketsInGroups) {
   EXPECT_EQ(chosen(packed, 3, 8192), 3U);
   EXPECT_EQ(chosen(packed, 3, 8193), 4U);
   EXPECT_EQ(chosen(packed, 2048, 1 << 20), 5U);
-  // What serves until the text of a bucket is there.
+  // The text that is used until the text of a bucket is ready.
   EXPECT_EQ(packed.general(std::vector<int64_t>{3, 64}), 4U);
   EXPECT_EQ(packed.general(std::vector<int64_t>{2048, 1 << 20}), 5U);
-  // Sizes beyond all numbers are in no bucket but the last.
+  // Sizes beyond all limits belong only to the last bucket.
   EXPECT_EQ(chosen(packed, int64_t{1} << 61, 64), 5U);
 }
 

@@ -1,4 +1,4 @@
-// A kernel's text in C, compiled by the compiler that builds the tests and called as a provider calls it.
+// A kernel's text in C, compiled by the compiler that builds the tests, and called as a provider calls it.
 #pragma once
 
 #include <cstddef>
@@ -20,12 +20,12 @@ class Compiled {
   Compiled& operator=(const Compiled&) = delete;
 
   bool ok() const { return function_ != nullptr; }
-  // The entry as another type of function.
+  // The entry as a function of another type.
   template <class Function>
   Function* symbol() const {
     return reinterpret_cast<Function*>(function_);
   }
-  // Runs all items in calls of `at_once` items, the last ones first.
+  // Runs all items in calls of `at_once` items, in reverse order.
   void run(const std::vector<void*>& buffers, const std::vector<int64_t>& parameters, int64_t items,
            int64_t at_once) const;
 
@@ -37,7 +37,7 @@ class Compiled {
   size_t local_bytes_;
 };
 
-// Runs `kernel` through the interpreter, and its text in C, for each list of parameters, and compares them.
+// Runs `kernel` through the interpreter, and its text in C, for each list of parameters, and compares the results.
 void expect_compiles(const Kernel& kernel, const std::vector<std::vector<int64_t>>& parameters, double ulps,
                      double absolute);
 

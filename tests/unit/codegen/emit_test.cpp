@@ -50,7 +50,7 @@ TEST(EmitC, SoftmaxWithARowInLocalMemory) {
   }
 }
 
-// What is one number for all elements: a compiler could not tell that no store changes it.
+// A value that is the same for all elements: a compiler could not know that no store changes it.
 TEST(EmitC, WhatNoLoopChangesIsComputedOnce) {
   const Kernel kernel = parsed(
       "kernel scaled\nsize n in [0, 65536]\naxis i n\nin x f32 n\nin w f32 3\nout y f32 n\nout z f32 n\n"
@@ -65,7 +65,7 @@ TEST(EmitC, WhatNoLoopChangesIsComputedOnce) {
   expect_compiles(kernel, {{0}, {1}, {64}, {200}}, 4, 0);
 }
 
-// A store past the cache is slower than one over a line that was read: the caller decides by the addresses.
+// A store that bypasses the cache is slower if the line was just read: the caller decides by the addresses.
 TEST(EmitC, StoresOverAnInputStayInTheCache) {
   const std::string text =
       value_or_throw(emit_c(parsed("kernel decay\naxis i 8388608\nin x f32 8388608\nout y f32 8388608\n"

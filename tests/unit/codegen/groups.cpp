@@ -57,7 +57,7 @@ class OpenCl {
     return kernel;
   }
 
-  // Two rows of groups, so that the text must put them together.
+  // Two rows of groups, so that the text must combine the two indices.
   void run(cl_kernel kernel, const KernelText& text, Memory* memory, size_t buffers,
            const std::vector<int64_t>& parameters, int64_t items) {
     if (items == 0) return;
@@ -116,7 +116,7 @@ class Nvrtc {
   }
   bool ok() const { return library_ != nullptr; }
 
-  // What it says against `text`; empty: it compiles.
+  // Returns the compiler's message about `text`; empty: it compiles.
   std::string refusal(const KernelText& text, const char* architecture) {
     std::string ptx;
     return compile(text, architecture, &ptx);
@@ -152,7 +152,7 @@ class Nvrtc {
     destroy(&program);
     return code == 0 ? "" : log.substr(0, 4000);
   }
-  // What a function and its sister with "Size" behind its name give.
+  // Calls a function and its sister with the suffix "Size", and returns the text.
   std::string answer(void* program, const std::string& name) {
     const auto size_of = symbol(library_, (name + "Size").c_str(), static_cast<int (*)(void*, size_t*)>(nullptr));
     const auto get = symbol(library_, name.c_str(), static_cast<int (*)(void*, char*)>(nullptr));
@@ -176,7 +176,7 @@ bool has_glslang() {
   return found;
 }
 
-// What glslang says against `text`; empty: it compiles.
+// Returns glslang's message about `text`; empty: it compiles.
 std::string refusal_of_glslang(const KernelText& text) {
   const ScratchFolder folder;
   const std::string base = fmt::format("{}/kernel", folder.path());
@@ -284,7 +284,7 @@ std::string expect_groups(const Kernel& plain, const std::vector<std::vector<int
   return scheduled.substr(scheduled.find("loops\n"));
 }
 
-// The words of PTX that NVRTC makes of `text`, for those who look for an instruction; empty: there is no NVRTC.
+// The PTX that NVRTC makes of `text`, for tests that look for an instruction; empty: NVRTC is not installed.
 std::string ptx_of(const KernelText& text) {
   return Nvrtc::get().ok() ? Nvrtc::get().ptx(text, "compute_90") : std::string();
 }

@@ -45,11 +45,11 @@ TEST(GroupLoops, ParseBackToTheSameText) { EXPECT_EQ(to_string(parsed(kTurned)),
 TEST(GroupLoops, ABarrierIsMissed) {
   EXPECT_EQ(refusal(without(kTurned, "    barrier\n")),
             "Stage u reads stage v, which other work-items wrote, without a barrier in between.");
-  // Whoever wrote a number may read it.
+  // A work-item may read a number that it wrote itself.
   const std::string same = with(without(kTurned, "    barrier\n"), "    serial j\n      work_items i width 8\n",
                                 "    serial i\n      work_items j width 8\n");
   EXPECT_TRUE(parse_kernel(same).ok());
-  // The interpreter finds it too.
+  // The interpreter detects it too.
   Kernel kernel = parsed(kTurned);
   std::vector<Node>& body = kernel.body.front().body;
   body.erase(body.begin() + 1);
@@ -133,7 +133,7 @@ TEST(GroupTexts, StayWithinTheLimitsOfTheDevice) {
   EXPECT_EQ(printed().status().message(), "Kernel norm needs 256 bytes of shared memory, and the device has 128.");
 }
 
-// Work-items that take packs read shared numbers of others where a loop without packs wrote them.
+// Work-items that use packs read shared numbers of other items where a loop without packs wrote them.
 TEST(GroupLoops, PacksAreOtherWorkItems) {
   const std::string shared =
       "kernel shared\naxis one 1\naxis j 64\nin x f32 64\nout y f32 64\n"

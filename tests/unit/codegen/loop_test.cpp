@@ -1,4 +1,4 @@
-// Kernels as text, what the verifier refuses, and the interpreter against loops written by hand.
+// Kernels as text, refusals of the verifier, and the interpreter against hand-written loops.
 #include <gtest/gtest.h>
 
 #include <cmath>

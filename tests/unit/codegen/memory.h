@@ -1,4 +1,4 @@
-// The buffers of a kernel in the memory of the host, and kernels as text.
+// The buffers of a kernel in the memory of the host, and kernels from text.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace tenon::codegen {
 
-// Memory for each buffer of a kernel. Inputs hold random numbers, none of them 0, outputs a pattern.
+// Memory for each buffer of a kernel. Inputs hold random numbers, none of them 0; outputs hold a pattern.
 class Memory {
  public:
   Memory(const Kernel& kernel, const std::vector<int64_t>& parameters, uint32_t seed);
@@ -22,11 +22,11 @@ class Memory {
   std::vector<std::vector<unsigned char>> buffers_;
 };
 
-// Whether the outputs of two runs agree: floats within `ulps` of their dtype or `absolute`, integers exactly.
+// True if the outputs of two runs agree: floats within `ulps` of their dtype or `absolute`, integers exactly.
 void expect_near(const Kernel& kernel, const Memory& expected, const Memory& actual, double ulps, double absolute,
                  const std::string& what);
 
-// The kernel that `text` is.
+// Parses `text` as a kernel.
 Kernel parsed(const std::string& text);
 
 }  // namespace tenon::codegen

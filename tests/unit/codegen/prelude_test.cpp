@@ -14,7 +14,7 @@
 namespace tenon::codegen {
 namespace {
 
-// Arguments: the edges, and steps of equal factors of either sign.
+// Arguments: the edges, and values that grow by equal factors, of either sign.
 template <class T>
 std::vector<T> samples() {
   std::vector<T> result;
@@ -36,7 +36,7 @@ std::vector<T> samples() {
   return result;
 }
 
-// How far `have` is from `want`, in units of the last place of T.
+// The distance of `have` from `want`, in units of the last place of T.
 template <class T>
 double distance(double want, T have) {
   const T rounded = static_cast<T>(want);
@@ -49,7 +49,7 @@ double distance(double want, T have) {
 struct Bound {
   const char* name;
   double ulps;
-  double epsilons = 0;  // or an error of so many
+  double epsilons = 0;  // or an error of this many epsilons
 };
 
 template <class T>
@@ -96,7 +96,7 @@ TEST(PreludeC, FunctionsOfF32KeepTheirBounds) { expect_bounds<float>(kBounds, "f
 
 TEST(PreludeC, FunctionsOfF64KeepTheirBounds) { expect_bounds<double>(kBounds, "f64"); }
 
-// pow and fmod of a grid of numbers of either sign and all sizes, and at their edges.
+// pow and fmod for a grid of numbers of either sign and all sizes, and at their edges.
 template <class T>
 void expect_pairs(const char* dtype) {
   const T inf = std::numeric_limits<T>::infinity();
@@ -157,7 +157,7 @@ TEST(PreludeC, PowersAndRestsOfF32) { expect_pairs<float>("f32"); }
 
 TEST(PreludeC, PowersAndRestsOfF64) { expect_pairs<double>("f64"); }
 
-// Signs of zeros, which a distance does not see.
+// Signs of zeros, which a distance ignores.
 TEST(PreludeC, OddFunctionsKeepTheSignOfAZero) {
   for (const char* dtype : {"f32", "f64"}) {
     for (const char* name : {"sin", "tan", "asin", "atan", "sinh", "asinh", "atanh", "tanh", "erf", "expm1", "log1p"}) {
@@ -196,7 +196,7 @@ TEST(PreludeC, PairsOfNumbers) {
   }
 }
 
-// Numbers halfway between two of the narrow type, and their neighbours, of every exponent.
+// Numbers halfway between two numbers of the narrow type, and their neighbours, for every exponent.
 TEST(PreludeC, RoundsToNarrowTypesOnceAndToEven) {
   std::vector<float> x;
   for (uint32_t exponent = 0; exponent < 256; ++exponent) {
@@ -219,7 +219,7 @@ TEST(PreludeC, RoundsToNarrowTypesOnceAndToEven) {
   std::vector<uint16_t> z(x.size(), 0x7777);
   compiled.run({x.data(), y.data(), z.data()}, {}, 1, 1);
   for (size_t i = 0; i < x.size(); ++i) {
-    if (std::isnan(x[i])) {  // NaN stays NaN; which one is not promised
+    if (std::isnan(x[i])) {  // NaN stays NaN; its bits are not specified
       ASSERT_TRUE(std::isnan(f16_to_f32(y[i])) && std::isnan(bf16_to_f32(z[i]))) << i;
       continue;
     }

@@ -1,4 +1,4 @@
-// Random kernels: the interpreter before and after the schedule, after each of some random steps, and the compiled
+// Random kernels: the interpreter before and after the schedule and after each of some random steps, and the compiled
 // text.
 #include <gtest/gtest.h>
 
@@ -44,7 +44,7 @@ class RandomKernel {
     return result;
   }
 
-  // A dense index over `axes` in a random order, and how many elements that takes.
+  // A dense index over `axes` in a random order, and the number of elements that it covers.
   std::pair<SymDim, SymDim> dense(std::vector<Id> axes) {
     std::shuffle(axes.begin(), axes.end(), random_);
     SymDim index = 0;
@@ -158,7 +158,7 @@ void expect_interprets(const Kernel& plain, const Kernel& kernel, const std::vec
   }
 }
 
-// Steps that may be refused; a kernel computes the same after each that is not.
+// Steps that may be refused. After each step that is not, the kernel computes the same.
 int random_steps(const Kernel& plain, Kernel* kernel, std::mt19937& random) {
   int taken = 0;
   for (int i = 0; i < 12; ++i) {
@@ -198,7 +198,8 @@ TEST(RandomKernels, ComputeTheSameHoweverTheyAreScheduled) {
     expect_interprets(plain, kernel, {{0}, {1}, {5}});
     Kernel in_groups = plain;
     const Status grouped = schedule_for_groups(&in_groups);
-    const bool too_long = grouped.code() == Code::unsupported;  // reductions that need more shared memory than there is
+    const bool too_long =
+        grouped.code() == Code::unsupported;  // reductions that need more shared memory than the device has
     ASSERT_TRUE(grouped.ok() || too_long) << grouped.message() << "\n" << to_string(plain);
     scheduled += grouped.ok() ? 1 : 0;
     if (grouped.ok()) {

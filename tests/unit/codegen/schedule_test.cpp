@@ -1,4 +1,4 @@
-// Schedule primitives: a kernel computes the same after each step, and what is illegal is refused with a sentence.
+// Schedule primitives: a kernel computes the same after each step, and an illegal step is refused with a sentence.
 #include "core/codegen/schedule/schedule.h"
 
 #include <gtest/gtest.h>

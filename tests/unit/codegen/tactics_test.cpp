@@ -14,10 +14,10 @@ namespace {
 
 using Sizes = std::vector<std::vector<int64_t>>;
 
-// The loops that the last kernel got on a device of groups, as text.
+// The loops of the last kernel on a device of groups, as text.
 std::string last_groups;
 
-// The loops that the kernel got, as text.
+// The loops of the kernel, as text.
 std::string expect_schedules(const std::string& text, const Sizes& sizes, double ulps, double absolute = 0) {
   const Kernel plain = parsed(text);
   Kernel kernel = plain;
@@ -70,7 +70,7 @@ TEST(CpuTactics, SoftmaxKeepsExponentialsInARow) {
       "    vector r unroll 4\n      u\n");
 }
 
-// The mask is that of a batch, so batch, heads and queries are no one axis in memory; still each row is an item.
+// The mask has one entry per batch, so batch, heads and queries are not one axis in memory; still each row is an item.
 TEST(CpuTactics, RowsOfSeveralAxesAreItems) {
   EXPECT_EQ(
       expect_schedules("kernel masked\nsize b in [1, 64]\nsize n in [1, 512]\naxis i b\naxis h 3\naxis q n\naxis r n\n"
@@ -130,7 +130,8 @@ TEST(CpuTactics, ColumnSoftmax) {
       {{0}, {3}}, 16);
 }
 
-// Numbers of rows, many as they are, lie less often next to each other than the elements of rows.
+// Numbers that exist once per row are adjacent along i. There are many of them, but the elements of rows have more
+// adjacent accesses, so the rows decide.
 TEST(CpuTactics, RowsDecideAndNotWhatIsOfRows) {
   EXPECT_EQ(expect_schedules("kernel nll\nsize n in [0, 65536]\naxis i n\naxis r 50\nin x f32 50*n\nin t i64 n\n"
                              "out y f32 50*n\nout p f32 n\nout k i64 n\n"
@@ -154,7 +155,7 @@ TEST(CpuTactics, TransposesReadLinesWhole) {
       "loops\n  items i step 128\n    serial j step 256\n      serial j\n        vector i unroll 4\n          u\n");
 }
 
-// Blocks whose rows and lanes are no multiples of a tile, of two loads, one of which lies along the lanes.
+// Blocks whose rows and lanes are not multiples of a tile, with two loads, one of which runs along the lanes.
 TEST(CpuTactics, TransposesInsideOfAnItem) {
   EXPECT_EQ(expect_schedules("kernel transposes\nsize n in [0, 65536]\naxis b n\naxis i 150\naxis j 300\n"
                              "in x f32 45000*n\nin z i32 45000*n\nin w f32 150\nout y f32 45000*n\n"
@@ -165,7 +166,7 @@ TEST(CpuTactics, TransposesInsideOfAnItem) {
             "          vector i unroll 4\n            u\n");
 }
 
-// Few lanes: the items are blocks of the rows, and the rows of a tile are all that there are.
+// Few lanes: the items are blocks of rows, and a tile has all the rows of its block.
 TEST(CpuTactics, TransposesOfFewLanes) {
   EXPECT_EQ(expect_schedules("kernel narrow\nsize n in [0, 65536]\naxis i 20\naxis j n\nin x f32 20*n\n"
                              "out y f32 20*n\nu = store y[20*j + i] at i j: relu(x[n*i + j])\n",
@@ -174,7 +175,7 @@ TEST(CpuTactics, TransposesOfFewLanes) {
             "          u\n");
 }
 
-// Sums, and what reads columns again, in blocks of columns: a length that no block divides.
+// Sums, and values that read columns again, in blocks of columns, with a length that no block divides.
 TEST(CpuTactics, ColumnNormsReadBlocksOfColumns) {
   EXPECT_EQ(expect_schedules("kernel column_norm\nsize n in [0, 65536]\naxis b n\naxis i 100\naxis r 1100\n"
                              "in x f32 110000*n\nout y f32 110000*n\n"
@@ -189,7 +190,7 @@ TEST(CpuTactics, ColumnNormsReadBlocksOfColumns) {
             "      serial i\n        vector r unroll 4\n          u\n");
 }
 
-// Joints of a concat between vectors and within them, and one along an axis that is not that of the lanes.
+// Boundaries of a concat between vectors and within them, and one along an axis other than that of the lanes.
 TEST(CpuTactics, ChoicesByPosition) {
   expect_schedules(
       "kernel joined\nsize n in [0, 65536]\naxis i n + 2\naxis j 75\nin x f32 37*n\nin y f32 11\nin z f32 27*n\n"
@@ -209,7 +210,7 @@ TEST(CpuTactics, SumsOfManyColumnsReadLineAfterLine) {
             "loops\n  items c\n    serial i\n      vector r unroll 4\n        s\n    vector r unroll 4\n      u\n");
 }
 
-// The scores are cheap to compute again, but two rows would be read again for them.
+// The scores are cheap to recompute, but that would read two rows again.
 TEST(CpuTactics, GroupsKeepWhatReadsRows) {
   expect_schedules(
       "kernel masked\nsize n in [0, 65536]\nsize m in [0, 512]\naxis i n\naxis r m\nin x f32 m*n\n"

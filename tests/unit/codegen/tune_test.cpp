@@ -1,4 +1,4 @@
-// Tuning: tiles that give the same bits, a search that accepts what is clearly better alone, lines that may be damaged.
+// Tuning: all tiles give the same bits, a search accepts only a clearly better candidate, and lines may be damaged.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -142,7 +142,7 @@ TEST(Tiles, HaveTheirDefaultsInTheirBounds) {
   EXPECT_EQ(tiles_text(tiles), "flat_block 1024, unroll 2");
 }
 
-// --- Search, with times that are made up.
+// --- Search, with invented times.
 
 Tiles with_unroll(int64_t unroll) {
   Tiles tiles;
@@ -155,7 +155,7 @@ Tiles with_block(int64_t block) {
   return tiles;
 }
 
-// Gives the seconds of a tiles' run, by how often they ran before.
+// Returns the seconds of a run of these tiles, given the number of their earlier runs.
 using Times = std::function<double(const Tiles& tiles, size_t run)>;
 
 struct Made {
@@ -208,10 +208,10 @@ TEST(Search, AcceptsWhatIsClearlyBetterAlone) {
 
 TEST(Search, AsksAgainByTurnsBeforeItAccepts) {
   Made made;
-  // Quick while it is tried, as if the machine had been busy before, and no better afterwards.
+  // Fast while it is tried, as if the machine had been busy before, and no faster afterwards.
   const Times times = [](const Tiles& tiles, size_t run) { return tiles == Tiles() || run > 12 ? 1e-3 : 0.5e-3; };
   EXPECT_FALSE(value_or_throw(searched({with_unroll(2)}, times, &made)).better());
-  // Its least is good once, and its median is not.
+  // Its minimum is good once, but its median is not.
   const Times once = [](const Tiles& tiles, size_t run) { return tiles == Tiles() || run % 13 != 0 ? 1e-3 : 0.5e-3; };
   EXPECT_FALSE(value_or_throw(searched({with_unroll(2)}, once, &made)).better());
 }
@@ -254,7 +254,7 @@ TEST(Search, EndsWhereATrialFails) {
   const Result<Found> found = searched({with_unroll(2)}, times, &made);
   ASSERT_FALSE(found.ok());
   EXPECT_EQ(found.status().code(), Code::device_lost);
-  // A candidate that nothing comes of is passed over.
+  // A candidate without a result is skipped.
   const Times quick = [](const Tiles&, size_t) { return 1e-3; };
   const Prepare none = [&](const Tiles& tiles) -> Result<std::unique_ptr<Trial>> {
     if (!(tiles == Tiles())) return std::unique_ptr<Trial>();

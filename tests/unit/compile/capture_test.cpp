@@ -54,7 +54,7 @@ TEST(Capture, IsWrittenThroughViewsThatWereMadeInside) {
   }
 }
 
-// Views made outside, which overlap; each line is one way to see a part of 24 elements.
+// Views made outside, which overlap. Each line is one way to view a part of 24 elements.
 TEST(Capture, OverlappingViewsFromOutsideAreOneBase) {
   const auto views_of = [](const Tensor& whole) -> TensorList {
     const Tensor matrix = reshape(whole, {4, 6});
@@ -88,14 +88,14 @@ TEST(Capture, OverlappingViewsFromOutsideAreOneBase) {
   }
 }
 
-// The bytes of the copies in this process that no program asked for.
+// The bytes of the copies in this process that no program requested.
 uint64_t bytes_copied() {
   uint64_t sum = 0;
   for (const ExecutionEntry& entry : execution_report()) sum += entry.op == kDenseCopy ? entry.bytes_copied : 0;
   return sum;
 }
 
-// A cache of 16 MB: a run writes the keys of its token, and neither copies the cache nor takes memory for another one.
+// A cache of 16 MB: a run writes the keys of its token, and neither copies the cache nor allocates another one.
 TEST(Capture, ACacheIsWrittenWhereItLies) {
   Tensor cache = random_tensor({1, 4, 16384, 64}, 1), eager = clone(cache);
   const auto function = [](Tensor& keys, const Tensor& key, const Tensor& at) {
@@ -121,7 +121,7 @@ TEST(Capture, ACacheIsWrittenWhereItLies) {
   EXPECT_EQ(elements(cache), elements(eager));
 }
 
-// Random reads and writes through views that overlap, some from outside and some made inside.
+// Random reads and writes through views that overlap, some made outside and some inside.
 class RandomWrites {
  public:
   RandomWrites(uint32_t seed, const TensorList& views) : seed_(seed), views_(views) {}
@@ -235,7 +235,7 @@ TEST(Capture, ArgumentsAreWrittenToo) {
   }
 }
 
-// The same function, with arguments that share memory with each other, or with a capture, or not at all.
+// The same function, with arguments that share memory with each other, with a capture, or not at all.
 TEST(Capture, SharedMemoryIsAGuard) {
   const Tensor w = random_tensor({4}, 1);
   const auto function = [&](Tensor x, const Tensor& y) {
@@ -283,7 +283,7 @@ TEST(Capture, FrozenIsAConstantThatMayNotBeWritten) {
       contains(error_of([&] { step(x); }), "scale: add has written into a tensor of shape [3] that was frozen"));
 }
 
-// Strides 3 and 2 are those of no slice of a row-major tensor.
+// No slice of a row-major tensor has the strides 3 and 2.
 TEST(Capture, StridesThatNoViewGivesAreReadAndNotWritten) {
   std::vector<float> data{0, 1, 2, 3, 4, 5, 6, 7, 8};
   const Tensor whole = Tensor::borrow(data.data(), {9}, {}, DType::f32, [] {});
@@ -302,7 +302,7 @@ TEST(Capture, StridesThatNoViewGivesAreReadAndNotWritten) {
   EXPECT_EQ(data, (std::vector<float>{2, 1, 4, 5, 4, 7, 8, 7, 10}));
 }
 
-// Each run draws what the eager run would draw, and the numbers go on where that would leave them.
+// Each run draws the numbers that the eager run would draw, and leaves the generator in the same state.
 TEST(Capture, RandomNumbersAreDrawnByEachRun) {
   const auto function = [](const Tensor& x) -> TensorList {
     const Tensor noise = randn({5}, DType::f64, x.device());
@@ -344,7 +344,7 @@ TEST(Capture, RandomNumbersOfAFunctionInPartsAreTheSame) {
   EXPECT_EQ(run_five([&](const Tensor& in) { return step(in); }), run_five(function));
 }
 
-// Sums are added in the order in which elements lie, so a write through a view leaves it as it was.
+// Sums are added in memory order, so a write through a view does not change that order.
 TEST(Capture, WritesThroughTransposedViewsKeepTheOrderOfElements) {
   const auto function = [](const Tensor& x) {
     Tensor base = tanh(x), other = tanh(permute(x, {1, 0}));

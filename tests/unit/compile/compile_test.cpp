@@ -100,7 +100,7 @@ TEST(Compile, OneRecordingServesOtherSizes) {
   EXPECT_EQ(step.stats().executables, 13u);
 }
 
-// What the function decides by a size is a guard: other sizes on the other side are recorded anew.
+// If the function makes a decision by a size, that is a guard: sizes that decide otherwise are recorded again.
 TEST(Compile, ASizeThatDecidesIsAGuard) {
   const auto function = [](const Tensor& x) { return x.dim(0) > 4 ? exp(x) : relu(x) - static_cast<double>(x.dim(1)); };
   auto step = compile(function);
@@ -191,7 +191,7 @@ TEST(Compile, MakesConstantsOfDataOfTheHost) {
     Tensor table = Tensor::from<float>(data, {3});
     Tensor scratch = Tensor::empty({3}, DType::f32);
     mul_out(scratch, x, table);
-    add_(table, scratch);  // it is this call's own
+    add_(table, scratch);  // it belongs to this call
     return table + zeros({3}, DType::f32);
   });
   const Tensor x = random_tensor({3}, 1);

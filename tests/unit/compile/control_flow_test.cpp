@@ -6,7 +6,7 @@
 namespace tenon {
 namespace {
 
-// The square root of each element, by as many steps of Newton's method as the slowest of them needs.
+// The square root of each element by Newton's method, with as many steps as the slowest element needs.
 Tensor roots(const Tensor& x) {
   return while_loop([&](const TensorList& s) { return gt(max(abs(s[0] * s[0] - x)), Scalar(1e-4)); },
                     [&](const TensorList& s) { return TensorList{(s[0] + x / s[0]) * 0.5}; }, {x}, {.most = 50})[0];
@@ -103,7 +103,7 @@ TEST(CompiledControlFlow, RandomNumbersWritesAndReadsInsideAreErrors) {
   }
 }
 
-// The program ends where the host reads; the loop before it is part of the program, the loop behind it is not.
+// The program ends where the host reads. The loop before it is part of the program, the loop after it is not.
 TEST(CompiledControlFlow, LoopsMayStandInPartsOfAFunction) {
   const auto code = [](const Tensor& x) {
     const Tensor first = roots(x);

@@ -1,4 +1,4 @@
-// Gradients: whole steps, results that want gradients, gradients that leaves keep; nets that learn, eager and compiled.
+// Gradients: whole steps, results that require gradients, gradients that leaves keep; training, eager and compiled.
 #include <numeric>
 
 #include "core/tensor/generator.h"
@@ -43,7 +43,7 @@ Net two_layers() {
           }};
 }
 
-// Pictures of a bar that stands or lies.
+// Pictures of a horizontal or vertical bar.
 Net convolutional() {
   std::mt19937 random(3);
   std::uniform_real_distribution<float> noise(-0.2f, 0.2f);
@@ -67,7 +67,7 @@ Net convolutional() {
           }};
 }
 
-// One block with attention, norms and an MLP learns to say which token came first.
+// One block with attention, norms and an MLP learns which token came first.
 Net transformer() {
   std::mt19937 random(5);
   std::vector<int64_t> tokens, first;
@@ -196,7 +196,7 @@ TEST(CompiledGradient, ReachesArgumentsAndCapturedLeaves) {
   auto forward = compile([&](const Tensor& x) { return tanh(matmul(x, w)); }, {.exact = true});
   const auto gradients = [&](const std::function<Tensor(const Tensor&)>& function, uint32_t seed) {
     const Tensor leaf = random_tensor({3, 4}, seed).requires_grad_();
-    const Tensor loss = sum(function(exp(leaf)) * random_tensor({3, 2}, 9));  // the argument is no leaf
+    const Tensor loss = sum(function(exp(leaf)) * random_tensor({3, 2}, 9));  // the argument is not a leaf
     const TensorList found = grad({loss}, {leaf, w});
     return std::vector{elements(loss), elements(found[0]), elements(found[1])};
   };
@@ -237,7 +237,7 @@ TEST(CompiledGradient, OfSeveralResultsOfWhichOneIsUsed) {
   }
 }
 
-// A result that nobody uses passes nothing on, not even zero times an infinite factor; a leaf behind it alone gets
+// An unused result passes on no gradient, not even zero times an infinite factor. A leaf that only it depends on gets
 // none.
 TEST(CompiledGradient, OfAnUnusedResultIsNone) {
   const Tensor w = zeros({3}).requires_grad_(), v = random_tensor({3}, 1).requires_grad_();
@@ -416,7 +416,8 @@ TEST(CompiledGradient, FollowsRequiresGradOfCaptures) {
   EXPECT_EQ(forward.stats().recordings, 2u);
 }
 
-// A hook that comes later is no part of what was recorded. Where the backward is inside, the call is refused then.
+// A hook that is added later is not part of the recording. If backward is inside the function, the call is then
+// refused.
 TEST(CompiledGradient, FollowsHooksOfLeaves) {
   const Tensor x = random_tensor({3}, 1), w = random_tensor({3}, 2).requires_grad_();
   auto forward = compile([&](const Tensor& given) { return sum(given * w); });

@@ -1,4 +1,4 @@
-// Whole training steps that are recorded once and serve every batch size: gradients keep sizes open.
+// Whole training steps that are recorded once and used for every batch size: gradients keep sizes open.
 #include "tests/unit/compile/values.h"
 
 namespace tenon {

@@ -1,5 +1,4 @@
-// Functions in parts: where the host reads an element, the program that was recorded so far runs, and the rest is
-// eager.
+// Functions in parts: where the host reads an element, the program recorded so far runs, and the rest runs eagerly.
 #include "core/vm/storage.h"
 #include "loader/log/log.h"
 #include "tests/unit/compile/values.h"
@@ -49,7 +48,7 @@ TEST(Parts, AFunctionThatReadsNothingIsOneProgram) {
   EXPECT_EQ(calls, 2);
 }
 
-// Views, writes before and after the read, state, data of the host, arguments that come back.
+// Views, writes before and after the read, state, host data, arguments that are returned.
 TEST(Parts, KeepsWhatSharesMemoryTogether) {
   const auto function = [](Tensor& state, Tensor x) -> TensorList {
     const std::vector<float> data{1, 2, 3, 4};

@@ -9,7 +9,7 @@
 
 namespace tenon {
 
-// What a step uses from outside.
+// The tensors outside of a step that it uses.
 struct World {
   explicit World(uint32_t seed)
       : memory(graph::random_tensor({6, 4}, seed)),
@@ -25,10 +25,10 @@ struct World {
   }
 
   Tensor memory;
-  Tensor upper, lower;  // rows of `memory`, of which both have the middle ones
+  Tensor upper, lower;  // rows of `memory`; both contain the middle rows
   Tensor counter;
   TensorList weights;
-  Tensor made;  // by an op outside, of the last weight
+  Tensor made;  // made from the last weight by an op outside of the step
 };
 
 // Who asks for gradients.
@@ -68,7 +68,7 @@ class RandomStep {
     if (asks() == Asks::nobody) {
       for (Tensor& result : results) result = result.detach();
     } else if (caller_asks(asks())) {
-      // Gradients that come to one tensor as several results are added in the order of the results, not of their uses.
+      // If a tensor gets gradients from several results, they are added in the order of the results, not of their uses.
       for (Tensor& result : results) result = is_floating(result.dtype()) ? result * 0.75 : result;
     } else {
       learn(&results);
@@ -83,7 +83,7 @@ class RandomStep {
   uint32_t below(uint32_t end) { return static_cast<uint32_t>(random_() % end); }
 
   void write_state(const Tensor& from) {
-    if (asks() == Asks::caller_second_order) return;  // its gradient reads the state as it was before the call
+    if (asks() == Asks::caller_second_order) return;  // the gradient reads the state as it was before the call
     const NoGrad scope;
     switch (below(5)) {
       case 0: add_(world_->upper, tanh(from)); break;
@@ -127,7 +127,7 @@ class RandomStep {
     update();
   }
 
-  // In place, some of them through views that overlap.
+  // In-place updates, some through views that overlap.
   void update() {
     const NoGrad scope;
     for (Tensor weight : world_->weights) {

@@ -1,5 +1,5 @@
-// Random steps, compiled: state, results and gradients have the bits of the eager run, and the graph of each keeps its
-// results under random passes. What fails is made small, and printed as the text of its graph.
+// Random steps, compiled: state, results and gradients have the bits of the eager run, and the graph of each step keeps
+// its results under random passes. A failing step is shrunk, and printed as the text of its graph.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,8 +28,8 @@ TensorList inputs_of(const RandomStep& step, uint32_t seed) {
   return inputs;
 }
 
-// What can be seen of some calls: the bytes of all results, of the state and of the gradients; or the error that ended
-// them.
+// The observable effects of some calls: the bytes of all results, of the state and of the gradients; or the error that
+// ended the calls.
 struct Seen {
   std::vector<std::string> values;
   std::string error;
@@ -42,7 +42,7 @@ std::string bytes_of(const Tensor& tensor) {
   return tensor.defined() ? graph::bytes_of(contiguous(tensor)) : kNone;
 }
 
-// What the caller of a step does with its results. What was computed before the step is kept for the next one.
+// The caller's use of a step's results. Values computed before the step are kept for the next one.
 void ask(Asks asks, const World& world, const TensorList& results) {
   Tensor loss = sum(sin(results[0])) + mean(tanh(results[1])) + mean(tanh(results[2]));
   if (asks == Asks::caller_second_order) {
@@ -79,8 +79,8 @@ bool none_or_zero(const std::string& bytes) {
   return bytes == kNone || std::all_of(bytes.begin(), bytes.end(), [](char byte) { return (byte & 0x7f) == 0; });
 }
 
-// Whether two values are the same. Sums of second order have two parts, that of the step and that of its caller, which
-// are rounded one by one; what nothing depends on may be zero in place of none.
+// True if two values are equal. Sums of second order have two parts, from the step and from its caller, which are
+// rounded separately. A gradient that does not depend on anything may be zero or undefined.
 bool same(const std::string& a, const std::string& b, Asks asks) {
   if (asks == Asks::caller_second_order && none_or_zero(a) && none_or_zero(b)) return true;
   if (a == b || asks != Asks::caller_second_order || a.size() != b.size()) return a == b;
@@ -96,7 +96,7 @@ bool same(const std::string& a, const std::string& b, Asks asks) {
   return true;
 }
 
-// What a compiled step does that the eager one does not do; nothing: both do the same.
+// Returns the first difference between the compiled step and the eager one; nothing if there is none.
 std::optional<std::string> fault(const RandomStep& step, uint32_t seed) {
   World here(seed), there(seed);
   const Seen eager = calls(step.over(&here), step, here, seed);
@@ -113,7 +113,7 @@ std::optional<std::string> fault(const RandomStep& step, uint32_t seed) {
   return std::nullopt;
 }
 
-// The whole program of a call: forward, backward and writes in one, before all passes.
+// The whole program of a call: forward, backward and writes in one graph, before all passes.
 std::string graph_of(const RandomStep& step, uint32_t seed) {
   World world(seed);
   const TensorList inputs = inputs_of(step, seed);
@@ -171,7 +171,7 @@ TEST(RandomSteps, GraphsKeepEveryBitUnderRandomExactPasses) {
     try {
       text = graph_of(RandomStep(seed, kOps, false, nullptr), seed);
     } catch (const Error&) {
-      continue;  // the step ends with an error, as the eager one
+      continue;  // the step ends with an error, like the eager one
     }
     const std::vector<const graph::Pass*> some = some_passes(seed);
     std::string names;
@@ -187,7 +187,7 @@ TEST(RandomSteps, GraphsKeepEveryBitUnderRandomExactPasses) {
   }
 }
 
-// Of a step whose graph has something, little more than that is left.
+// Shrinks steps whose graph contains a given op: little more than that op is left.
 TEST(RandomSteps, ShrinkToWhatFails) {
   const RandomStep step(0, kOps, false, nullptr);
   const auto differs = [](const RandomStep& smaller) {

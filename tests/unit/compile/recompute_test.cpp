@@ -1,5 +1,5 @@
-// Values that backward computes again: gradients keep their bits, forward keeps less, a limit of memory is met or
-// refused with the least that can be met.
+// Values that backward recomputes: gradients keep their bits, forward saves less, and a limit of memory is met, or
+// refused with the least possible limit.
 #include <charconv>
 
 #include "core/graph/regions/control_flow.h"
@@ -19,9 +19,9 @@ struct Net {
   std::vector<Dims> shapes;
   Dims input;
   Loss loss;
-  double saved = 1;             // how much of what was saved is left without a limit, at most
-  double limit = 1;             // of what lives at once, which a limit reaches
-  bool between_kernels = true;  // without a limit too, values between the kernels of a whole step are computed again
+  double saved = 1;             // the part of the saved bytes that is left without a limit, at most
+  double limit = 1;             // a limit that can be met, as a part of the bytes that live at once
+  bool between_kernels = true;  // even without a limit, values between the kernels of a whole step are recomputed
 };
 
 std::ostream& operator<<(std::ostream& out, const Net& net) { return out << net.name; }
@@ -34,10 +34,10 @@ Tensor perceptron(const TensorList& p, const Tensor& input) {
   return mean(square(x));
 }
 
-// Its products take so long that what is between them costs nothing.
+// Its products take so long that recomputing the values between them costs almost nothing.
 Net wide() { return {"Wide", {{1024, 1024}, {1024}, {1024, 1024}, {1024}}, {16, 1024}, perceptron, 0.7, 1}; }
 
-// Its values take more than its parameters.
+// Its values need more memory than its parameters.
 Net deep() {
   std::vector<Dims> shapes;
   for (int layer = 0; layer < 8; ++layer) {
@@ -47,8 +47,8 @@ Net deep() {
   return {"Deep", shapes, {256, 32}, perceptron, 1, 0.65, false};
 }
 
-// Two blocks of attention and a perceptron of gelu, each behind a layer norm. Compilers evaluate arguments in different
-// orders, so nodes are in different orders, and what the greedy choice reaches is 0.6 by one, 0.67 by another.
+// Two blocks of attention and a perceptron of gelu, each after a layer norm. Compilers evaluate arguments in different
+// orders, so nodes are in different orders: with one compiler the greedy choice reaches 0.6, with another 0.67.
 Net transformer() {
   std::vector<Dims> shapes;
   for (int block = 0; block < 2; ++block) {
@@ -158,7 +158,7 @@ auto step_of(const Net& net, const TensorList& leaves) {
   };
 }
 
-// A whole step is one program: there is no half that keeps something for the other.
+// A whole step is one program: there is no separate backward for which values are kept.
 TEST_P(RecomputeLimited, OfAWholeStepKeepsItsBits) {
   const Net& net = GetParam();
   const Tensor x = random_tensor(net.input, 90);
@@ -179,7 +179,7 @@ TEST_P(RecomputeLimited, OfAWholeStepKeepsItsBits) {
   EXPECT_LE(limited_fused.memory().front().live, limit);
 }
 
-// Without a limit too, and then fewer bytes are allocated.
+// Also without a limit, and then fewer bytes are allocated.
 TEST_P(RecomputeLimited, AWholeStepComputesAgainByItself) {
   const Net& net = GetParam();
   const Tensor x = random_tensor(net.input, 90);
@@ -231,7 +231,7 @@ std::string name_of(const ::testing::TestParamInfo<Net>& info) { return info.par
 INSTANTIATE_TEST_SUITE_P(All, Recompute, ::testing::Values(wide(), transformer()), name_of);
 INSTANTIATE_TEST_SUITE_P(All, RecomputeLimited, ::testing::Values(deep(), transformer()), name_of);
 
-// The same numbers drop elements in forward and in what is computed again.
+// The same random numbers drop elements in forward and in the recomputation.
 TEST(RecomputeOnce, DropsTheSameElements) {
   const Tensor w = random_tensor({64, 64}, 1).requires_grad_();
   const auto function = [&](const Tensor& x) {
@@ -282,7 +282,7 @@ TEST(RecomputeOnce, AWholeStepDropsTheSameElements) {
   EXPECT_LT(limited.memory().front().planned, first.memory().front().planned);
 }
 
-// A gradient goes into its parameter as soon as it is there, so not all of them live at once.
+// A gradient is added to its parameter as soon as it is ready, so not all gradients live at once.
 TEST(RecomputeOnce, AGradientLivesUntilItsParameterIsWritten) {
   constexpr size_t kLayers = 8, kWide = 128;
   const Tensor x = random_tensor({2, kWide}, 2);
@@ -332,7 +332,7 @@ TEST(RecomputeOnce, LeavesControlFlowAlone) {
   EXPECT_FALSE(contains(limited.memory().front().again, "while_loop"));
 }
 
-// What backward did not read may be written after forward. Only a limit makes it read more.
+// A tensor that backward did not read may be written after forward. Only a limit makes backward read more.
 TEST(RecomputeOnce, WithoutALimitReadsNoFurtherArgument) {
   const Tensor w = random_tensor({128, 128}, 1).requires_grad_();
   const auto function = [&](const Tensor& x, const Tensor& shift) { return sum(matmul(exp(x + shift), w)); };
@@ -347,7 +347,7 @@ TEST(RecomputeOnce, WithoutALimitReadsNoFurtherArgument) {
   }
 }
 
-// State that forward writes is read as it was.
+// State that forward writes is read with its old values.
 TEST(RecomputeOnce, ReadsStateAsItWas) {
   const Tensor w = random_tensor({64, 64}, 1).requires_grad_();
   const auto over = [&](const Tensor& state) {

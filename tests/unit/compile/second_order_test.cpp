@@ -1,5 +1,5 @@
-// Gradients of gradients of compiled functions: those of the eager run, those of finite differences in f64, and errors
-// where there can be none.
+// Second-order gradients of compiled functions equal those of the eager run and finite differences in f64. Where there
+// can be none, the call fails.
 #include <cmath>
 
 #include "core/tensor/generator.h"
@@ -53,7 +53,7 @@ TEST_P(SecondOrders, OfACompiledForwardAreThoseOfTheEagerRunAndOfDifferences) {
                                 b = contiguous(expected[i]).to_host<double>();
       for (size_t k = 0; k < a.size(); ++k) EXPECT_NEAR(a[k], b[k], 1e-12 * (1 + std::fabs(b[k]))) << i << "," << k;
     }
-    // The derivative of the first gradient along a direction, by differences.
+    // The derivative of the first gradient in a direction, by finite differences.
     const Tensor direction = in_f64(leaves[0].dims(), 40);
     const auto gradient_at = [&](double step) {
       {
@@ -116,7 +116,7 @@ TEST(SecondOrder, IsFollowedByEveryOrder) {
   }
 }
 
-// The loss of a physics-informed net has second derivatives by its input; its step has gradients of those.
+// The loss of a physics-informed net has second derivatives by its input. Its step has the gradients of these.
 TEST(SecondOrder, InALossTrainsAsOneProgramWithTheLossesOfTheEagerRun) {
   const std::vector<Dims> shapes{{2, 16}, {16}, {16, 16}, {16}, {16, 1}, {1}};
   const auto leaves = [&] {
@@ -157,7 +157,7 @@ TEST(SecondOrder, InALossTrainsAsOneProgramWithTheLossesOfTheEagerRun) {
   EXPECT_EQ(compiled.stats().recordings, 1u);
 }
 
-// What forward writes is written once, and its random numbers are drawn once, also where its gradient has one.
+// Forward writes its state once and draws its random numbers once, even if its gradient has a gradient.
 TEST(SecondOrder, RunsWhatForwardWritesAndDrawsOnce) {
   const Tensor w = random_tensor({4, 4}, 1).requires_grad_();
   Tensor state = zeros({4});

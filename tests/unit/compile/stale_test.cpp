@@ -1,4 +1,4 @@
-// Functions that a recording cannot see through. Each is refused, or caught by the second call: a stale result would be
+// Functions that a recording cannot represent. Each is refused, or detected by the second call: a stale result would be
 // silently wrong.
 #include <chrono>
 #include <cstring>
@@ -10,7 +10,7 @@
 namespace tenon {
 namespace {
 
-// What a function keeps between its calls.
+// The state of a function between its calls.
 struct Memory {
   int calls = 0;
   bool flag = false;
@@ -26,7 +26,7 @@ using Body = std::function<Tensor(Memory&, const Tensor&)>;
 
 struct Case {
   const char* name;
-  const char* op;  // that the error names
+  const char* op;  // the op that the error names
   const char* what;
   Body body;
 };
@@ -35,7 +35,7 @@ std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.nam
 
 class Stale : public ::testing::TestWithParam<Case> {};
 
-// Calls three times: an error must come before a result is given that the eager run would not give.
+// Calls three times: an error must occur before a call returns a result that differs from the eager run.
 TEST_P(Stale, IsRefusedOrCaughtByTheSecondCall) {
   Memory memory;
   auto step = compile([&](const Tensor& x) { return GetParam().body(memory, x); }, {.name = "step"});

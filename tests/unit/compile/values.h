@@ -1,4 +1,4 @@
-// Random tensors, a step of training, and what tests ask of errors.
+// Random tensors, a step of training, and checks of errors.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ inline Tensor random_tensor(const Dims& dims, uint32_t seed) {
   return Tensor::from<float>(data, dims);
 }
 
-// Moves each leaf against the gradient of `loss`, and forgets the gradients.
+// Moves each leaf against the gradient of `loss`, and clears the gradients.
 inline void descend(const Tensor& loss, const TensorList& leaves, double rate) {
   loss.backward();
   const NoGrad scope;
@@ -36,7 +36,7 @@ inline void descend(const Tensor& loss, const TensorList& leaves, double rate) {
 
 inline std::vector<float> elements(const Tensor& tensor) { return contiguous(tensor).to_host<float>(); }
 
-// The text of the error of `code`, its remedy included; empty: there was none.
+// The text of the error that `code` throws, with its remedy; empty: it throws none.
 inline std::string error_of(const std::function<void()>& code) {
   try {
     code();

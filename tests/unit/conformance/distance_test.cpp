@@ -1,5 +1,5 @@
-// The distance of a result from the reference. The number of steps is counted here in another way: by std::nextafter,
-// and for narrow dtypes in the sorted list of all their values.
+// The distance of a result from the reference. The steps are counted here independently: by std::nextafter, and for
+// narrow dtypes in the sorted list of all their values.
 #include "tests/cases/distance.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ const std::vector<double>& values_of(DType dtype) {
   return values;
 }
 
-// The value `steps` above `value` (below it where negative), or NaN if there is none.
+// The value `steps` above `value` (below it if negative), or NaN if there is none.
 double moved(DType dtype, double value, int64_t steps) {
   const double to = steps < 0 ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
   const int64_t count = std::abs(steps);
@@ -55,7 +55,7 @@ double moved(DType dtype, double value, int64_t steps) {
   return std::isfinite(value) ? value : std::nan("");
 }
 
-// Values of every size that a dtype has, both signs; the bits of the dtype.
+// Values of every size of a dtype, of both signs, as bits of the dtype.
 std::vector<uint64_t> wants_of(DType dtype) {
   std::vector<uint64_t> wants;
   for (double value : {1.0, 0.3, 2.0, 3.0, 1e-3, 100.0, 1669.7652271478146, -15.6890284, 1e-30, 1e30, 0x1p62, 5e-324,
@@ -118,7 +118,7 @@ TEST(Distance, AnErrorOfAsManyStepsAsAllowedPassesAndOneStepMoreFails) {
   std::printf("%d errors were planted at a limit and one step beyond it\n", planted);
 }
 
-// The same through the whole comparison of a launch: one element of the result is moved.
+// The same through the whole comparison of a launch: one element of the result is changed.
 TEST(Distance, OnePlantedElementIsFoundInEveryFunctionAndFloatingType) {
   int planted = 0;
   for (const auto& [name, test] : cases_with_bounds()) {
@@ -184,7 +184,7 @@ TEST(Distance, NaNAndInfinityMatchThemselvesAlone) {
   EXPECT_TRUE(is_near(DType::f64, {}, f64(-0.0), f64(0.0)));
 }
 
-// tanh and gelu_tanh agree: gelu_tanh multiplies by 1 + tanh, which must be 0 for a great negative argument.
+// tanh and gelu_tanh agree: gelu_tanh multiplies by 1 + tanh, which must be 0 for a large negative argument.
 TEST(Distance, ASaturatedFunctionIsExactThereAndNeverBeyondItsEnd) {
   const Saturation tanh = {1, 20};
   const Tolerance steps = {5, 0, 0};

@@ -1,4 +1,4 @@
-// The child processes, with tests that do what a provider must not do.
+// Child processes, with tests that do forbidden things.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -164,7 +164,7 @@ TEST(Run, ATestThatEndsItsProcessCostsItselfAloneAndKeepsItsFinding) {
   EXPECT_EQ(findings[4].sentence, "it was busy (rule E01).") << "the rule of the test, where the sentence names none";
 }
 
-// The tests of the two lists below: some share a process, one of them crashes, and one closes the process.
+// The tests of the two lists below. Some share a process; one of them crashes, and one ends the process.
 std::vector<conformance::Test> mixed() {
   std::vector<conformance::Test> tests = {make("alone", [] { return Status(); }),
                                           make("fails", [] { return broken("S04", "too early"); })};
@@ -205,7 +205,7 @@ TEST(Jobs, GiveTheFindingsOfASingleJobInTheSameOrder) {
 }
 
 TEST(Jobs, EveryProcessIsClosedAndABadClosingIsKept) {
-  static int shared_runs = 0;  // of this process
+  static int shared_runs = 0;  // in this process
   std::vector<conformance::Test> tests;
   for (int i = 0; i < 12; ++i) {
     tests.push_back(make(

@@ -1,5 +1,5 @@
-// The bounds of the tiers of accuracy: planted errors at the end of each bound pass, and one step beyond it fail; a
-// device that flushes denormals passes only where it says so. The numbers of accuracy.def are stated again here.
+// The bounds of the tiers of accuracy. An error at the end of a bound passes, and an error one step beyond it fails. A
+// device that flushes denormals passes only if it says so. The numbers of accuracy.def are repeated here.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -48,7 +48,7 @@ struct Ran {
   uint64_t bits(const Image& image, int64_t element, uint32_t operand = 0) const {
     return raw_bits(type_of(test.desc.operands[operand]), image.bytes.data() + image.offsets[operand], element);
   }
-  // The comparison of a result with one element in place of the reference's.
+  // Compares a result in which one element differs from the reference.
   Status with(int64_t element, uint64_t planted, const Accuracy& accuracy) const {
     Image got = want;
     put_bits(dtype(), got.address(0), element, planted);
@@ -89,7 +89,7 @@ struct Row {
   double ulps, per_x, epsilons;
 };
 
-// f32. Functions whose bound on tier relaxed is no inherited formula.
+// f32. Functions whose bound on tier relaxed is not inherited from a formula.
 constexpr Row relaxed_rows[] = {{"sqrt", 4.5, 0, 0}, {"exp", 4, 2, 0},          {"expm1", 4, 0, 0},
                                 {"log", 4, 0, 4},    {"log1p", 4, 0, 0},        {"log2", 4, 0, 4},
                                 {"sin", 4, 0, 4096}, {"cos", 4, 0, 4096},       {"atan", 4096, 0, 0},
@@ -99,7 +99,7 @@ constexpr Row fast_rows[] = {{"sqrt", 8192, 0, 0},   {"exp", 8192, 0, 0},       
                              {"sin", 8192, 0, 8192}, {"cos", 8192, 0, 8192},     {"atan", 8192, 0, 0},
                              {"erf", 8192, 0, 0},    {"reciprocal", 8192, 0, 0}, {"square", 1, 0, 0}};
 
-// Plants errors at the limit of a row and one step beyond it. Returns how many.
+// Plants errors at the limit of a row and one step beyond it. Returns their number.
 int plant(const Row& row, Tier tier) {
   const Ran ran(case_named(fmt::format("unary/{}/f32/vector", row.name)));
   const bool periodic = std::strcmp(row.name, "sin") == 0 || std::strcmp(row.name, "cos") == 0;
@@ -110,7 +110,7 @@ int plant(const Row& row, Tier tier) {
     if (!std::isfinite(decode_float(DType::f32, want)) || (periodic && std::fabs(x) > 3.14)) continue;
     const double unit = unit_of(DType::f32, want);
     const double error = std::max((row.ulps + row.per_x * std::fabs(x)) * unit, row.epsilons * 0x1p-23) + unit;
-    // Tier full allows 5 steps too, and exp and expm1 the least normal number.
+    // Tier full also allows 5 steps, and for exp and expm1 the least normal number.
     uint64_t last = last_within(DType::f32, want, std::max(error, 0x1p-126));
     if (last + 1 < want + 6 && row.ulps >= 4) last = want + 5;
     planted += 2;
@@ -128,7 +128,7 @@ TEST(Tiers, AnErrorAtTheBoundOfARowPassesAndOneStepMoreFails) {
   EXPECT_GT(planted, 1500);
 }
 
-// Of every scalar function and floating type: an error that a tier allows, every lower one allows.
+// For every scalar function and floating type: an error that a tier allows is allowed on every lower tier.
 TEST(Tiers, ALowerTierAllowsWhatAHigherOneDoes) {
   int looked = 0;
   for (const auto& [name, test] : cases_by_name()) {
@@ -161,19 +161,19 @@ TEST(Tiers, ABoundIsComposedOfTheRowsThatItsExpressionCalls) {
   const auto unary = [](int32_t op, const Level& level, double x) {
     return unary_range(op, constant(level, x), constant(level, 0.25), constant(level, 0.5));
   };
-  // 1 / sqrt(4): a root of 2 +- 4.5 ulp, whose unit is 2^-22; the quotient 0.5 with 2.5 ulp of 2^-24.
+  // 1 / sqrt(4): a root of 2 +- 4.5 ulp, whose unit is 2^-22; the quotient 0.5 has an error of 2.5 ulp of 2^-24.
   const Range rsqrt = unary(EP_UNARY_rsqrt, relaxed, 4);
   EXPECT_NEAR(static_cast<double>(rsqrt.high - 0.5L), 0.5 * (4.5 * 0x1p-22 / 2) + 2.5 * 0x1p-24, 1e-12);
-  // sinh(1) is ours, or (exp(1) - exp(-1)) / 2: 6 ulp of 2^-22, 6 ulp of 2^-25, the difference 1 ulp of 2^-22, halved,
-  // and the product 1 ulp of 2^-23.
+  // sinh(1) is our own formula, or (exp(1) - exp(-1)) / 2: 6 ulp of 2^-22, 6 ulp of 2^-25, the difference 1 ulp of
+  // 2^-22, halved, and the product 1 ulp of 2^-23.
   const Range sinh = unary(EP_UNARY_sinh, relaxed, 1);
   EXPECT_NEAR(static_cast<double>(sinh.high - sinh.exact), (6 * 0x1p-22 + 6 * 0x1p-25 + 0x1p-22) / 2 + 0x1p-23, 1e-12);
-  // The sine is off by 2^-11, the cosine too.
+  // The sine has an error of 2^-11, the cosine too.
   const Range tan = unary(EP_UNARY_tan, relaxed, 0.5);
   const double s = std::sin(0.5), c = std::cos(0.5);
   EXPECT_NEAR(static_cast<double>(tan.high), (s + 0x1p-11) / (c - 0x1p-11), 1e-6);
   EXPECT_NEAR(static_cast<double>(tan.low), (s - 0x1p-11) / (c + 0x1p-11), 1e-6);
-  // asin(1) is the arc tangent of 1 / 0, of which the root may be anything up to sqrt(2 ulp).
+  // asin(1) is the arc tangent of 1 / 0, whose root may be anything up to sqrt(2 ulp).
   const Range asin = unary(EP_UNARY_asin, relaxed, 1);
   EXPECT_NEAR(static_cast<double>(asin.low), std::atan(1 / std::sqrt(0x1p-23 + 0x1p-24)), 1.1e-3);
   // relu and neg are exact on every tier.
@@ -181,12 +181,12 @@ TEST(Tiers, ABoundIsComposedOfTheRowsThatItsExpressionCalls) {
     const Range exact = unary(op, fast, 1.75);
     EXPECT_EQ(exact.low, exact.high) << op;
   }
-  // Beyond pi nothing is promised but the range of the function.
+  // Beyond pi only the range of the function is promised.
   EXPECT_NEAR(static_cast<double>(unary(EP_UNARY_sin, relaxed, 20).low), -1 - 0x1p-11, 1e-9);
   EXPECT_GT(static_cast<double>(unary(EP_UNARY_sin, {Tier::relaxed, true, false}, 20).low), 0.9129452507);
 }
 
-// Kinds that have a tolerance per tier: what their functions lose is added.
+// Kinds that have a tolerance per tier: the errors of their functions are added.
 TEST(Tiers, OtherKindsAddWhatTheirFunctionsLose) {
   struct Wanted {
     const char* name;
@@ -211,7 +211,7 @@ TEST(Tiers, OtherKindsAddWhatTheirFunctionsLose) {
       EXPECT_DOUBLE_EQ(got.epsilons, want.epsilons) << one.name;
       EXPECT_DOUBLE_EQ(got.tiny, want.tiny) << one.name;
     }
-    // The comparison uses them.
+    // The comparison uses these tolerances.
     const Ran ran(test);
     for (Tier tier : {Tier::relaxed, Tier::fast}) {
       const Tolerance& allowed = tier == Tier::relaxed ? test.relaxed : test.fast;
@@ -242,7 +242,7 @@ TEST(Tiers, ANarrowTypeIsRoundedOnce) {
 
 // --- denormals ---
 
-// What a device that flushes gives: the reference of flushed inputs, flushed.
+// The results of a device that flushes: the reference on flushed inputs, flushed.
 Image flushed(const Ran& ran, bool inputs, bool outputs) {
   const auto flush = [&](uint32_t operand, Image* image) {
     const DType dtype = type_of(ran.test.desc.operands[operand]);
@@ -276,7 +276,7 @@ TEST(Denormals, MayBeZeroWhereTheDeviceSaysSoAndNowhereElse) {
         const Status says = compare_images(test, test.desc, ran.start, stating(tier, true), got, ran.want);
         EXPECT_TRUE(says.ok() || moves_elements(test.desc)) << name << ": " << says.message();
         const Status silent = compare_images(test, test.desc, ran.start, stating(tier), got, ran.want);
-        if (silent.ok()) continue;  // the function makes nothing of denormals
+        if (silent.ok()) continue;  // the function's result does not depend on denormals
         ++found;
         told += silent.message().find("rule B02") != std::string::npos ? 1 : 0;
         EXPECT_TRUE(moves_elements(test.desc) || silent.message().find("rule B02") != std::string::npos)
@@ -296,7 +296,7 @@ TEST(Denormals, OfKindsThatOnlyMoveElementsAreKept) {
   EXPECT_NE(said.message().find("(rule P14)"), std::string::npos) << said.message();
 }
 
-// GPUs flush in comparisons and keep what they move: maximum(0, -denormal) is then -denormal.
+// GPUs flush in comparisons, but not the values that they move: maximum(0, -denormal) is then -denormal.
 TEST(Denormals, MayBeFlushedByAComparisonAndKeptByTheResult) {
   const Case& test = case_named("binary/maximum/f32/special");
   const Ran ran(test);
@@ -315,7 +315,7 @@ TEST(Denormals, MayBeFlushedByAComparisonAndKeptByTheResult) {
   EXPECT_FALSE(larger.with(0, 1, stating(Tier::full, true)).ok()) << "no argument is denormal";
 }
 
-// A result that is normal, but so near the denormals that the bound reaches them.
+// A normal result so near to the denormals that the bound reaches them.
 TEST(Denormals, AResultAtTheEdgeMayVanish) {
   Ran ran(case_named("unary/exp/f32/vector"));
   const float x = -87.33654F;  // exp(x) is 38 steps above the least normal number
@@ -333,7 +333,7 @@ TEST(Denormals, AResultAtTheEdgeMayVanish) {
   EXPECT_FALSE(square.with(0, 0, stating(Tier::full, true)).ok()) << "an exact result is what it is";
 }
 
-// --- what a device states ---
+// --- the statements of a device ---
 
 TEST(Accuracy, ComparesWhatIsStatedWithWhatIsDemanded) {
   ep_primitive_desc desc = case_named("matmul/bf16_to_f32/odd").desc;

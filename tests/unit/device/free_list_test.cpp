@@ -14,7 +14,7 @@
 namespace tenon::memory {
 namespace {
 
-// Under the address sanitizer every object goes to the heap, which gives no address twice in a row.
+// Under the address sanitizer every object goes to the heap, which does not return the same address twice in a row.
 constexpr bool kReuses = EP_SANITIZER_OF_THIS_BUILD != EP_SANITIZER_ADDRESS;
 
 template <int kOfTest>
@@ -50,8 +50,8 @@ size_t shared_with(const std::set<Pointer>& some, const std::set<Pointer>& other
       std::count_if(some.begin(), some.end(), [&](Pointer one) { return others.contains(one); }));
 }
 
-// Lets another thread free `objects`, and calls `meanwhile` before that thread ends. At its end its own list goes to
-// the heap, which may give it out.
+// Lets another thread free `objects`, and calls `meanwhile` before that thread ends. When the thread ends, its own list
+// goes to the heap, which may reuse it.
 template <class List, class Object>
 void freed_by_another_thread(const std::set<Object*>& objects, const std::function<void()>& meanwhile) {
   std::latch done(1), seen(1);
@@ -74,8 +74,8 @@ std::set<Object*> make(size_t count) {
   return made;
 }
 
-// How many of `count` objects that one thread frees another thread then gets. The first thread may before take a batch
-// of what others freed.
+// The number of objects, out of `count` that one thread frees, that another thread then gets. The first thread may
+// first take a batch of objects that others freed.
 template <int kOfTest>
 size_t handed_on(size_t count, bool takes_before) {
   using List = FreeList<Object<kOfTest>, 8>;
@@ -101,7 +101,7 @@ size_t handed_on(size_t count, bool takes_before) {
   return got;
 }
 
-// A list of 8 that is full hands on a batch of 4 before it takes one more.
+// A full list of 8 passes on a batch of 4 before it takes one more.
 TEST(FreeList, OneThreadReusesWhatAnotherThreadFreed) {
   if (!kReuses) GTEST_SKIP() << "the address sanitizer sees the life of every object";
   EXPECT_EQ(handed_on<10>(8, false), 0u);
@@ -118,7 +118,7 @@ TEST(FreeList, SixteenBatchesAtMostAreKeptForOtherThreads) {
   const std::set<Object<4>*> freed = make<List, Object<4>>(8 + 16 * 4 + 20);
   std::set<Object<4>*> made;
   freed_by_another_thread<List>(freed, [&] {
-    std::vector<std::unique_ptr<Object<4>>> taken(1000);  // what went to the heap is in use again
+    std::vector<std::unique_ptr<Object<4>>> taken(1000);  // so that the memory in the heap is in use again
     for (auto& one : taken) one = std::make_unique<Object<4>>();
     made = make<List, Object<4>>(16 * 4 + 40);
     EXPECT_EQ(shared_with(made, freed), 16u * 4);

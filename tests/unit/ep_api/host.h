@@ -1,4 +1,4 @@
-// The least host that a provider can be driven with, without Tenon's own.
+// The smallest host that can drive a provider, without Tenon's own.
 #pragma once
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// The sample provider through the raw ABI: the fewest steps of a host, without Tenon's own host.
+// The sample provider through the raw ABI: the minimal steps of a host, without Tenon's own host.
 #include <dlfcn.h>
 #include <elf.h>
 #include <gtest/gtest.h>

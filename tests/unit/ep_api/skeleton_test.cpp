@@ -1,4 +1,5 @@
-// What the conformance kit cannot make the asynchronous skeleton meet: work that fails, and more faults than are kept.
+// Cases of the asynchronous skeleton that the conformance kit cannot cause: failing work, and more faults than are
+// kept.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -106,7 +107,7 @@ TEST_F(Skeleton, PastItsRoomTheLastFaultIsMarkedAndTheRestDropped) {
   EXPECT_EQ(error_, nullptr);
 }
 
-// Both streams are held, so the wait runs after the event was recorded again behind work that is held longer.
+// Both streams are blocked, so the wait runs after the event was recorded again behind work that is blocked longer.
 TEST_F(Skeleton, AStreamWaitsForThePointThatTheEventHeldAtTheCall) {
   std::atomic<int> stage{0};
   const auto hold_until = [&](int wanted) {
@@ -150,7 +151,7 @@ TEST_F(Skeleton, AWorkerRoundsToNearestWhateverTheThreadThatStartedItDoes) {
   EXPECT_EQ(rounding, FE_TONEAREST);
 }
 
-// Many streams in a chain: each adds its number to the sum behind the stream before it, by events alone.
+// A chain of many streams: each adds its number to the sum after the stream before it, ordered only by events.
 TEST_F(Skeleton, EventsOrderManyStreamsAndOutliveThem) {
   std::vector<ep_stream*> streams;
   for (int i = 0; i < 8; ++i) streams.push_back(stream());

@@ -1,5 +1,5 @@
-// How many kernels programs of several results become, which begin with one value and end in views, maps and
-// reductions of it; norms of images, and pieces of language models.
+// The number of kernels of programs with several results that begin with one value and end in views, maps and
+// reductions of it; of norms of images, and of parts of language models.
 #include <gtest/gtest.h>
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Which groups may join: against a search through all of the program.
+// Which groups may join: against an exhaustive search of the program.
 #include "core/codegen/fuse/circles.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ class Groups {
   std::vector<NodeId> nodes;
 
  private:
-  // Whether a path leads from one group to another through a third one.
+  // True if a path leads from one group to another through a third one.
   bool leads(NodeId from, NodeId to) const {
     std::vector<bool> seen(of_.size(), false);
     std::vector<NodeId> open{from};

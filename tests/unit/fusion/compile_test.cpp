@@ -1,4 +1,4 @@
-// Kernels that are compiled beside the program that wants them, and those of other sizes.
+// Kernels that are compiled in the background of a program that needs them, and kernels for other sizes.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@
 namespace tenon::graph {
 namespace {
 
-// What the log says about compiling while it lives.
+// Collects the log about compiling during its lifetime.
 class Compiles {
  public:
   Compiles() : levels_(loader::log_levels.load()) {
@@ -45,14 +45,14 @@ class Compiles {
   Compiles(const Compiles&) = delete;
   Compiles& operator=(const Compiles&) = delete;
 
-  int modules() const { return modules_; }  // that the device has made
+  int modules() const { return modules_; }  // modules that the device has created
 
  private:
   const uint64_t levels_;
   std::atomic<int> modules_{0};
 };
 
-// Keeps the thread beside busy until it goes.
+// Keeps the background thread busy until its destruction.
 class Busy {
  public:
   explicit Busy(DeviceState* device) {
@@ -79,7 +79,7 @@ Tensor random_tensor(const Dims& dims, uint32_t seed) {
   return Tensor::from<float>(data, dims);
 }
 
-// A softmax whose sizes are all open, fused. Its text has the number `scale`, so that no other test has its kernel.
+// A softmax whose sizes are all open, fused. Its text contains the number `scale`, so no other test has its kernel.
 class Softmax {
  public:
   explicit Softmax(double scale) : scale_(scale), graph_("softmax") {
@@ -96,7 +96,7 @@ class Softmax {
     EXPECT_EQ(why_not(graph_, TensorList{x}, &sizes), "");
     return prepare(graph_, &sizes, options);
   }
-  // Runs `program`, checks its result, and says what it launched.
+  // Runs `program`, checks its result, and returns what it launched.
   std::string run_on(const Executable& program, const Tensor& x) const {
     std::vector<StepExecution> executions;
     const std::vector<float> got = run(program, TensorList{x}, {}, &executions)[0].to_host<float>();
@@ -168,7 +168,7 @@ TEST(KernelsBeside, TakeOverOnceTheyAreCompiled) {
   EXPECT_EQ(program.run_on(program.prepared(x, like), x), kFused);
 }
 
-// The text for all sizes is compiled first, so that no size waits for a second one; it gives the bits of the bucket's.
+// The text for all sizes is compiled first, so that no size waits for a second text; it gives the bits of the bucket's.
 TEST(KernelsBeside, SizesOfANewBucketRunTheGeneralTextMeanwhile) {
   const Softmax program(1.5625);
   const Compiles compiles;
@@ -176,7 +176,8 @@ TEST(KernelsBeside, SizesOfANewBucketRunTheGeneralTextMeanwhile) {
   std::vector<std::string> buckets;
   std::vector<std::vector<float>> results;
   for (int round = 0; round < 4; ++round) {
-    std::optional<Busy> busy(device_of(x));  // so that what this round asks for is not there before the round looks
+    std::optional<Busy> busy(
+        device_of(x));  // so that the text of this round is not ready before the round looks for it
     const Executable one = program.prepared(x, kBeside);
     busy.reset();
     buckets.push_back(one.steps[0].fused == nullptr ? "none" : one.steps[0].fused->bucket);
@@ -253,7 +254,7 @@ TEST(KernelsBeside, ThreadsThatWaitAndThreadsThatDoNotCompileOnce) {
   }
   for (std::thread& thread : threads) thread.join();
   finish_compiling();
-  EXPECT_LE(compiles.modules(), 2);  // the bucket's text, and the one for all sizes where that was asked first
+  EXPECT_LE(compiles.modules(), 2);  // the bucket's text, and the text for all sizes if it was requested first
 }
 
 TEST(KernelsBeside, AForkedChildEnds) {
@@ -277,7 +278,7 @@ TEST(KernelsBeside, AForkedChildEnds) {
   end_compiling(device_of(x));
 }
 
-// The one fused step of `program`, whose input is `x`, checked. Gives its results.
+// Runs and checks the one fused step of `program`, whose input is `x`. Returns its results.
 std::vector<float> checked(const Executable& program, const std::shared_ptr<const RegionStep>& regions,
                            const Tensor& x) {
   Step step = program.steps[0];
@@ -307,7 +308,7 @@ TEST(KernelChecks, TakeOneNumberThatIsNoneForADifference) {
   const Tensor x = Tensor::from<float>(std::vector<float>(120, -HUGE_VALF), {3, 40});
   const Executable right = program.prepared(x, kWait);
   const double before = kernel_checks().empty() ? 0 : kernel_checks()[0].worst;
-  checked(right, right.steps[0].regions, x);  // NaN by both
+  checked(right, right.steps[0].regions, x);  // both give NaN
   EXPECT_EQ(kernel_checks()[0].worst, before);
 }
 

@@ -1,5 +1,5 @@
-// How many kernels a graph becomes: the lists of sub-graphs that compilers are compared by, each with sizes that are
-// numbers, with an open first axis, and with every axis open.
+// The number of kernels of a graph, for the lists of sub-graphs that are used to compare compilers, each with sizes
+// that are numbers, with an open first axis, and with every axis open.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -201,7 +201,7 @@ TEST(KernelCount, SumsOfOneInput) {
 }
 
 TEST(KernelCount, ReductionsInATree) {
-  // With every size open nobody knows that both lengths are equal.
+  // With every size open it is not known that both lengths are equal.
   const Program tree = [](const TensorList& in) {
     const Tensor most = expand(amax(in[0], Dims{-1}), {128, -1, -1});
     return TensorList{sum(most, Dims{0})};
@@ -265,7 +265,7 @@ TEST(KernelCount, ANodeWithAPrimitiveStays) {
   EXPECT_TRUE(find_groups(graph).groups.empty());
 }
 
-// What took hours when each step looked at the whole program.
+// A program that took hours when each step looked at the whole program.
 TEST(KernelCount, LongProgramsAreKernelsOfTheGreatestSize) {
   constexpr size_t kLong = 20'000;
   const graph::Graph chain = record(

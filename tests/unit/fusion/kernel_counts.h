@@ -1,4 +1,4 @@
-// How many kernels a program becomes, however open its sizes are.
+// Counts the kernels that a program becomes, with closed and with open sizes.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ struct Input {
 
 enum class Open { nothing, batch, all };
 
-// Of every input that has the first axis of the first one.
+// True if this dim is the first axis of the first input, or an equal first axis of another input.
 inline bool is_batch(const std::vector<Input>& inputs, const Input& input, int32_t dim) {
   const Dims& first = inputs[0].dims;
   return dim == 0 && input.dims.rank() == first.rank() && input.dims[0] == first[0];
@@ -44,7 +44,7 @@ inline graph::Graph record(const std::vector<Input>& inputs, const Program& code
   return recorder.finish(code(values));
 }
 
-// Expects `count` kernels, however open the sizes are.
+// Expects `count` kernels for each way of opening sizes.
 inline void expect_kernels(size_t count, const std::vector<Input>& inputs, const Program& code,
                            const std::vector<Open>& ways = {Open::nothing, Open::batch, Open::all}) {
   for (const Open open : ways) {

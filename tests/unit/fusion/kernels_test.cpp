@@ -1,4 +1,4 @@
-// Fused programs on a device that compiles kernels: what runs, and that it computes what the ops compute one by one.
+// Fused programs on a device that compiles kernels: which kernels run, and that results equal those of single ops.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -64,8 +64,8 @@ void expect_close(const TensorList& got, const TensorList& expected, double boun
   }
 }
 
-// `code`, recorded at the shapes of `inputs` with an open first axis, fused, launches what `report` says, and gives at
-// these and at other numbers of rows what eager ops give.
+// `code`, recorded at the shapes of `inputs` with an open first axis and fused, launches what `report` says. At these
+// and at other numbers of rows its results equal those of eager ops.
 void expect_fused(const std::vector<Dims>& shapes, const Program& code, const std::string& report, double bound) {
   TensorList inputs;
   for (const Dims& dims : shapes) inputs.push_back(random_tensor(dims, static_cast<uint32_t>(inputs.size() + 1)));
@@ -139,7 +139,7 @@ TEST(FusedKernels, ColumnSums) {
       "fused (mul sum sum)", 1e-4);
 }
 
-// Behind the barriers of a sum stands a function that branches and takes numbers apart by their bits.
+// After the barriers of a sum there is a function that branches and splits numbers into their bits.
 TEST(FusedKernels, GeluOfWhatWorkItemsAddedUp) {
   expect_fused(
       {{33, 9}}, [](const TensorList& in) { return TensorList{gelu(amax(in[0], Dims{0}))}; }, "fused (amax gelu)",
@@ -189,7 +189,7 @@ TEST(FusedKernels, LossesOfRows) {
   expect_close(run(program, in), code(in), 1e-5);
 }
 
-// How often the process has launched a kernel of these ops.
+// The number of launches of a kernel of these ops in this process.
 uint64_t launches_of(const std::string& op) {
   uint64_t count = 0;
   for (const ExecutionEntry& entry : execution_report()) {
@@ -215,7 +215,7 @@ TEST(FusedKernels, OfACompiledFunction) {
   EXPECT_EQ(step.stats().eager, 0u);
 }
 
-// Parts of the data first, on the whole device, and what they gave then.
+// The first kernel reduces parts of the data on the whole device, the second kernel their results.
 TEST(FusedKernels, FewItemsOfManyElementsAreReducedTwice) {
   expect_fused(
       {{300, 1031}},
@@ -238,7 +238,7 @@ TEST(FusedKernels, FewItemsOfManyElementsAreReducedTwice) {
   EXPECT_EQ(report_of(executions), "fused (exp mul sum); sum");
 }
 
-// Which of two sizes is 1 is decided when a program is recorded: one kernel for each way that came.
+// When a program is recorded, it is decided which of two sizes is 1: one kernel for each case that occurred.
 TEST(FusedKernels, BroadcastsThatAreNotKnown) {
   const auto code = [](const Tensor& x, const Tensor& y) { return exp(x + y) * Scalar(0.5); };
   const auto step = compile(code);
@@ -274,7 +274,7 @@ TEST(FusedKernels, OfForwardAndBackward) {
   }
 }
 
-// A kernel has several results, two of them over the state that it read; a parameter wants a gradient.
+// A kernel has several results, two of them over state that it read; a parameter requires a gradient.
 TEST(FusedKernels, OfAStepWriteStateWhereItLies) {
   const auto make = [] { return TensorList{random_tensor({40, 65}, 1).requires_grad_(), random_tensor({40, 65}, 2)}; };
   const auto step_of = [](const TensorList& state) {
@@ -296,7 +296,7 @@ TEST(FusedKernels, OfAStepWriteStateWhereItLies) {
     const uint64_t kernels = launches_of(kernel), copies = launches_of("cast");
     const Tensor got = step(gradient);
     EXPECT_EQ(launches_of(kernel), kernels + 1);
-    // Kernels of work-groups get a copy of each state so far.
+    // So far, kernels of work-groups get a copy of each state.
     if (Device::current() == Device::host()) {
       EXPECT_EQ(launches_of("cast"), copies);
     }
@@ -306,7 +306,7 @@ TEST(FusedKernels, OfAStepWriteStateWhereItLies) {
 
 using Update = std::function<void(Tensor& weight, Tensor& momentum)>;
 
-// A step of a layer that `update` gives the gradient.
+// A step of a layer; `update` gets the gradient.
 std::function<Tensor(const Tensor&)> step_of_layer(const TensorList& state, const Update& update) {
   return [state, update](const Tensor& x) {
     Tensor weight = state[0], momentum = state[1];
@@ -319,7 +319,7 @@ std::function<Tensor(const Tensor&)> step_of_layer(const TensorList& state, cons
   };
 }
 
-// Compiled, the step copies no state and adds up no batch, and gives what it gives eagerly.
+// The compiled step copies no state, adds up no batch, and gives the same as the eager step.
 void expect_written_in_place(const Update& update) {
   const auto make = [] { return TensorList{random_tensor({17, 33}, 1).requires_grad_(), random_tensor({17, 33}, 2)}; };
   const TensorList state = make(), same = make();
@@ -329,7 +329,7 @@ void expect_written_in_place(const Update& update) {
     const Tensor x = random_tensor({3, 20, 33}, 3 + i);
     const uint64_t copies = launches_of("cast"), sums = launches_of("sum");
     const Tensor got = step(x);
-    // Before, it is recorded. Kernels of work-groups get a copy of each state so far.
+    // Records it first. So far, kernels of work-groups get a copy of each state.
     if (i > 1) {
       EXPECT_EQ(launches_of("sum"), sums);
       if (Device::current() == Device::host()) {
@@ -340,8 +340,8 @@ void expect_written_in_place(const Update& update) {
   }
 }
 
-// The gradient of a layer's weight lies as the weight does, and no batch is left to be added up, so that the kernel
-// that writes the weight is a map.
+// The gradient of a layer's weight has the layout of the weight, and no batch is left to be added up, so that the
+// kernel that writes the weight is a map.
 TEST(FusedKernels, OfAStepOfALayerWriteItsWeightWhereItLies) {
   expect_written_in_place([](Tensor& weight, Tensor& momentum) {
     lerp_(momentum, weight.grad(), 0.1);
@@ -349,7 +349,7 @@ TEST(FusedKernels, OfAStepOfALayerWriteItsWeightWhereItLies) {
   });
 }
 
-// The product that makes the gradient does not add the momentum, which the kernel reads and writes anyway.
+// The product that computes the gradient does not add the momentum, which the kernel reads and writes anyway.
 TEST(FusedKernels, OfAStepOfALayerAddItsMomentumThemselves) {
   expect_written_in_place([](Tensor& weight, Tensor& momentum) {
     mul_(momentum, 0.9);

@@ -1,5 +1,5 @@
-// Norms as kernels at the sizes around vectors, rows of registers and blocks, in every floating dtype, against sums in
-// wider numbers. NORM_GRID=all takes every size; otherwise some.
+// Norms as kernels at sizes around vectors, rows of registers and blocks, in every floating dtype, against sums in
+// wider numbers. NORM_GRID=all tests every size; otherwise some.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -91,7 +91,8 @@ double step_of(DType dtype) {
   return dtype == DType::f64 ? 0x1p-52 : dtype == DType::f32 ? 0x1p-23 : dtype == DType::f16 ? 0x1p-10 : 0x1p-7;
 }
 
-// Sums in trees of 16 lanes add about as many roundings as the tree is high; what is stored is rounded once more.
+// The rounding error of a sum in a tree of 16 lanes grows with the height of the tree; the stored value is rounded once
+// more.
 double bound(DType dtype) {
   const double computed = dtype == DType::f64 ? 0x1p-52 : 0x1p-23;
   return step_of(dtype) / 2 + 24 * computed;
@@ -122,8 +123,8 @@ Tensor random_tensor(const Dims& dims, DType dtype, uint32_t seed) {
   return cast(Tensor::from<float>(data, dims), dtype);
 }
 
-// The norm as a program for x [rows, length]: 0 and 1 are numbers of it, other numbers of rows are open, and other
-// lengths are if `open`.
+// The norm as a program for x [rows, length]. 0 and 1 are recorded as numbers, other numbers of rows are open, and
+// other lengths are open if `open`.
 Graph record(const Norm& norm, DType dtype, int64_t rows, int64_t length, bool open) {
   Recorder recorder(Device::current());
   const InterpreterScope scope(recorder);
@@ -137,7 +138,7 @@ Graph record(const Norm& norm, DType dtype, int64_t rows, int64_t length, bool o
   return graph;
 }
 
-// What is wrong with the program for x [rows, length]; nothing.
+// Returns what is wrong with the program for x [rows, length], or nothing.
 std::string wrong_with(const Graph& graph, const Norm& norm, DType dtype, int64_t rows, int64_t length) {
   const Tensor x = random_tensor({rows, length}, dtype, 7), w = random_tensor({length}, dtype, 8);
   const TensorList inputs{x, w};

@@ -25,7 +25,7 @@ class RandomGraph {
     open_ = random() % 8;
   }
 
-  // Without step `at` of those that it has.
+  // The graph without the step at index `at`.
   RandomGraph without(size_t at) const {
     RandomGraph smaller = *this;
     smaller.steps_.erase(smaller.steps_.begin() + static_cast<ptrdiff_t>(at));
@@ -33,7 +33,8 @@ class RandomGraph {
   }
   size_t size() const { return steps_.size(); }
 
-  // What a model may call its inputs and nodes to get at the text of kernels or at files. No kernel has it anywhere.
+  // A name that a hostile model may give to inputs and nodes to inject text into kernels or paths. It must appear in no
+  // kernel.
   static constexpr const char* kHostile = "*/ hostile \\\n\"'%s{}; ../../hostile #define";
 
   graph::Graph record() {
@@ -65,7 +66,7 @@ class RandomGraph {
     if (count(value) <= 1 << 12) values_.push_back(value);
   }
 
-  // Sizes at the hints: to read them as numbers would bind them.
+  // The dims with hints for open sizes. Reading open sizes as numbers would bind them.
   static const Dims& hints(const Tensor& value) { return value.impl()->dims; }
   static int64_t count(const Tensor& value) { return element_count(hints(value)); }
 
@@ -137,7 +138,7 @@ class RandomGraph {
     }
   }
 
-  // Every second element of x, but the first, is another one's.
+  // Replaces every second element of x, starting with the first, by the half of it.
   void put(const Tensor& x, int64_t axis, int64_t size) {
     if (size < 3) return give(x);
     give(slice_scatter(x, mul(slice(x, axis, 0, kEnd, 2), Scalar(0.5)), axis, 0, kEnd, 2));
@@ -168,7 +169,7 @@ class RandomGraph {
   void norms(const Tensor& x, int64_t axis) {
     if (x.rank() == 0 || count(x) == 0) return;
     switch (below(5)) {
-      case 4: {  // parts of the graph run on any positions, which may count from the end
+      case 4: {  // parts of the graph run on any indices, which may count from the end
         const auto place = static_cast<int32_t>(axis < 0 ? axis + x.rank() : axis);
         return give(functors::gather_at(log_softmax(x, axis), place, argmax(neg(x), axis, true)));
       }

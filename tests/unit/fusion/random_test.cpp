@@ -1,5 +1,5 @@
-// Random graphs, fused: the same results by the executor, bit by bit; the same text again; and each group, lowered to a
-// kernel that the interpreter of the loop IR runs, computes what its nodes compute one by one.
+// Random graphs, fused. The executor gives the same results bit by bit, and the same text each time. Each group,
+// lowered to a kernel and run by the interpreter of the loop IR, computes the same as its nodes one by one.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -32,10 +32,10 @@ uint32_t number_of(const char* variable, uint32_t otherwise) {
   return text == nullptr ? otherwise : static_cast<uint32_t>(std::strtoul(text, nullptr, 10));
 }
 
-// Every fourth graph is looked at in texts and at other sizes too; where seeds were chosen, each one is.
+// Every fourth graph is also tested in texts and at other sizes; if seeds were chosen, every graph is.
 bool in_depth(uint32_t seed) { return seed % 4 == 0 || std::getenv("FUZZ_COUNT") != nullptr; }
 
-// Integers are positions: the first and the last one.
+// Integers are indices: the first and the last one.
 Tensor random_tensor(const Dims& dims, DType dtype, uint32_t seed) {
   std::mt19937 random(seed);
   if (dtype == DType::i64) {
@@ -95,8 +95,8 @@ std::optional<std::string> difference(const TensorList& got, const TensorList& e
   return std::nullopt;
 }
 
-// How far kernels may be from ops that round each result: numbers of 16 bits that come out on two sides of a half
-// differ by a whole unit, and what reads them by more. Sums of f32 here have some hundred addends.
+// The error of kernels compared with ops that round each result: 16-bit numbers on two sides of a rounding boundary
+// differ by a whole unit, and values computed from them by more. Sums of f32 here have some hundred addends.
 double bound_of(const Graph& graph) {
   for (graph::ValueId id = 1; id < graph.value_count(); ++id) {
     if (graph[id].dtype == DType::f16 || graph[id].dtype == DType::bf16) return 2e-2;
@@ -126,8 +126,8 @@ TensorList interpreted(const Kernel& kernel, const Graph& region, const TensorLi
   return outputs;
 }
 
-// Other numbers for the open sizes: edges of vectors, of rows of registers and of buckets. None, if the guards of the
-// graph let none through, or if they would be many elements.
+// Other numbers for the open sizes: edges of vectors, of rows of registers and of buckets. None if the guards of the
+// graph allow no others, or if there would be too many elements.
 std::optional<Numbers> other_sizes(const Graph& graph, uint32_t seed) {
   constexpr int64_t kEdges[] = {2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257};
   std::mt19937 random(seed);
@@ -150,7 +150,7 @@ std::optional<Numbers> other_sizes(const Graph& graph, uint32_t seed) {
   return std::nullopt;
 }
 
-// What is wrong with the texts of a kernel: they are to be the same each time, and to hold no name of the model.
+// Returns what is wrong with the texts of a kernel: they must be the same each time, and contain no name of the model.
 std::optional<std::string> wrong_text(const Graph& region) {
   std::string first;
   for (int i = 0; i < 2; ++i) {
@@ -168,8 +168,8 @@ std::optional<std::string> wrong_text(const Graph& region) {
   return std::nullopt;
 }
 
-// What is wrong with a schedule of a kernel: whatever its tiles are, it is to compute what it computes without. The
-// seed chooses one.
+// Returns what is wrong with a schedule of a kernel: for any tiles it must compute the same as without them. The seed
+// chooses the tiles.
 std::optional<std::string> wrong_schedule(const Kernel& kernel, const Graph& region, const TensorList& inputs,
                                           const TensorList& expected, symbolic::Values* sizes, uint32_t seed) {
   constexpr GroupLimits kLimits[] = {{}, {16, 16384}, {64, 512}};
@@ -183,7 +183,7 @@ std::optional<std::string> wrong_schedule(const Kernel& kernel, const Graph& reg
   if (const auto found = difference(outputs, expected, bound_of(region))) {
     return fmt::format("{} as scheduled:\n{}", *found, to_string(scheduled));
   }
-  // With other tiles bit by bit.
+  // Other tiles must give the same bits.
   const std::vector<Tiles> all = candidates(scheduled);
   if (all.empty()) return std::nullopt;
   const Tiles& tiles = all[seed / 16 % all.size()];
@@ -201,7 +201,7 @@ std::optional<std::string> wrong_schedule(const Kernel& kernel, const Graph& reg
   return std::nullopt;
 }
 
-// What is wrong with the kernel of a fused node; nothing.
+// Returns what is wrong with the kernel of a fused node, or nothing.
 std::optional<std::string> wrong_with(const Graph& region, symbolic::Values* sizes, uint32_t seed) {
   const TensorList inputs = inputs_of(region, sizes, seed);
   const TensorList expected = graph::run(graph::prepare(region, sizes, kOneByOne), inputs);
@@ -246,7 +246,7 @@ std::optional<std::string> wrong_in(Graph plain, uint32_t seed) {
   if (graph::print(again) != text) return "fusing again gives another text:\n" + text;
   graph::find_pass("fuse").run(&again, {});
   if (graph::print(again) != text) return "the pass is not idempotent:\n" + text + graph::print(again);
-  const std::string parsed = graph::print(graph::parse(text));  // numbers values anew
+  const std::string parsed = graph::print(graph::parse(text));  // renumbers the values
   if (graph::print(graph::parse(parsed)) != parsed) return "the text does not parse back:\n" + text;
   Graph counted = plain.copy();
   const Fusion groups = find_groups(counted);
@@ -257,7 +257,7 @@ std::optional<std::string> wrong_in(Graph plain, uint32_t seed) {
   return others ? wrong_at(plain, fused, *others, seed) : std::nullopt;
 }
 
-// At these sizes: both graphs op by op, bit by bit, and each kernel.
+// At these sizes: compares both graphs op by op, bit by bit, and each kernel.
 std::optional<std::string> wrong_at(const Graph& plain, const Graph& fused, const Numbers& numbers, uint32_t seed) {
   symbolic::Values sizes = bound_to(plain, numbers), same = bound_to(fused, numbers);
   const TensorList inputs = inputs_of(plain, &sizes, seed);
@@ -273,7 +273,7 @@ std::optional<std::string> wrong_at(const Graph& plain, const Graph& fused, cons
   return std::nullopt;
 }
 
-// What is wrong with the graph of `seed`, made as small as it stays wrong.
+// Returns what is wrong with the graph of `seed`, shrunk as long as it stays wrong.
 std::optional<std::string> smallest_wrong(uint32_t seed) {
   RandomGraph program(seed);
   std::optional<std::string> wrong = wrong_with(program, seed);
@@ -290,7 +290,7 @@ std::optional<std::string> smallest_wrong(uint32_t seed) {
   return wrong;
 }
 
-// A graph with kernels that the device has compiled, and one by one.
+// A graph with kernels that the device has compiled, and with single ops.
 std::optional<std::string> wrong_on_device(uint32_t seed) try {
   Graph plain = RandomGraph(seed).record();
   graph::remove_dead_code(&plain);
@@ -312,7 +312,7 @@ std::optional<std::string> wrong_on_device(uint32_t seed) try {
   return error.what();
 }
 
-// Under a sanitizer the compiler is one of the system, which is slower, and what it makes is not looked at.
+// In a sanitizer build the compiler is the system's, which is slower, and its output is not checked.
 constexpr bool kSanitized = EP_SANITIZER_OF_THIS_BUILD != EP_SANITIZER_NONE;
 constexpr uint32_t kOnDevice = kSanitized ? 24 : 200;
 constexpr uint32_t kOnReference = kSanitized ? 400 : 2000;
@@ -321,7 +321,7 @@ TEST(RandomGraphs, ComputeTheSameAsKernels) {
   const uint32_t first = number_of("FUZZ_FIRST", 1), count = number_of("FUZZ_KERNELS", kOnDevice);
   std::vector<std::optional<std::string>> wrong(count);
   std::atomic<uint32_t> next{0};
-  std::vector<std::thread> threads;  // each asks the device's compiler on its own
+  std::vector<std::thread> threads;  // each uses the device's compiler
   for (uint32_t i = 0; i < std::clamp(std::thread::hardware_concurrency(), 2U, 8U); ++i) {
     threads.emplace_back([&] {
       for (uint32_t at = next++; at < count; at = next++) wrong[at] = wrong_on_device(first + at);

@@ -1,4 +1,4 @@
-// How many kernels forward and backward of norms and activations become, as the gradients of their ops are recorded.
+// The number of kernels of forward and backward of norms and activations, with gradients recorded as for their ops.
 #include <gtest/gtest.h>
 
 #include "core/autograd/autograd.h"
@@ -10,7 +10,7 @@
 namespace tenon::codegen {
 namespace {
 
-// The result of `code`, and the gradients of its inputs at the gradient that comes as the last input.
+// The result of `code`, and the gradients of its inputs for the gradient in the last input.
 Program with_gradients(const Program& code) {
   return [code](const TensorList& in) {
     autograd::GradientInterpreter gradients(autograd::interpreter_below());

@@ -1,6 +1,6 @@
-// Every text of a kernel on the device of the tests: those of all buckets, with indices of 32 and of 64 bits, with
-// packs and without, from addresses where packs are one access and from others. They give what the interpreter gives,
-// and the same bits.
+// Every text of a kernel on the device of the tests: of all buckets, with indices of 32 and of 64 bits, with packs and
+// without, at addresses where a pack is one access and at others. They give the results of the interpreter, and the
+// same bits.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,9 +20,9 @@
 namespace tenon::codegen {
 namespace {
 
-constexpr uint64_t kRoom = 256;  // bytes in front of and behind a buffer
+constexpr uint64_t kRoom = 256;  // bytes before and after a buffer
 
-// The buffers of a kernel on the device, each `shift` elements behind a multiple of 256 bytes.
+// The buffers of a kernel on the device, each `shift` elements after a multiple of 256 bytes.
 class OnDevice {
  public:
   OnDevice(const Kernel& kernel, const Memory& memory, uint64_t shift) : device_(Device::current().state()) {
@@ -39,7 +39,7 @@ class OnDevice {
     }
   }
 
-  // Launches `variant`, and brings the outputs into `memory`. What lies around them must be what it was.
+  // Launches `variant`, and copies the outputs into `memory`. The bytes around them must not change.
   void run(const std::shared_ptr<const CompiledModule>& module, const Variant& variant, const ep_dialect_info& dialect,
            const std::vector<int64_t>& sizes, Memory* memory) {
     const int64_t items = value_or_throw(variant.items.run(sizes));
@@ -95,7 +95,7 @@ class OnDevice {
   std::vector<Place> places_;
 };
 
-// How texts of the device are made, with and without packs.
+// The options for texts of the device, with and without packs.
 std::vector<ep_dialect_info> dialects() {
   std::vector<Dialect> all = dialects_of(Device::current().state());
   if (all.empty()) return {};
@@ -106,7 +106,7 @@ std::vector<ep_dialect_info> dialects() {
   return {plain, packed};
 }
 
-// Runs each text for the sizes that its bucket holds.
+// Runs each text for sizes in its bucket.
 void expect_variants(const std::string& text, const std::vector<std::vector<int64_t>>& parameters, double ulps,
                      double absolute) {
   const Kernel kernel = parsed(text);
@@ -176,7 +176,7 @@ TEST(Variants, FlatLoops) {
       {{1}, {4}, {1023}, {1024}, {5000}}, 8, 1e-6);
 }
 
-// A part of a row from an odd place on, a row that repeats, and a gap in front of a load's condition.
+// A part of a row from an odd position on, a row that repeats, and a gap before a load's condition.
 TEST(Variants, LoadsThatAreNoPacks) {
   expect_variants(
       "kernel parts\nsize n in [1, 1048576]\nsize m in [4, 65536]\naxis i n\naxis j m\nin x f32 n*m + 3*n\nin r f32 n\n"

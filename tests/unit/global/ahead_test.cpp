@@ -1,5 +1,5 @@
-// Gradients that are reduced while backward goes on: what is begun, in which messages, and that nobody sees a
-// difference but in time.
+// Gradients that are reduced while backward continues: which exchanges are begun, in which messages, and that only the
+// time differs.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -35,7 +35,7 @@ Tensor random_numbers(const Dims& dims, uint32_t seed, DType dtype = DType::f32)
   return Tensor::from(std::span<const float>(values), dims, own_device()).to(dtype);
 }
 
-// Sees how many exchanges are under way when backward comes through.
+// Notes the number of exchanges under way when backward passes it.
 class Spy final : public Function {
  public:
   explicit Spy(std::vector<uint64_t>* seen) : seen_(seen) {}
@@ -50,7 +50,7 @@ class Spy final : public Function {
   std::vector<uint64_t>* seen_;
 };
 
-// A net of matrices of `width`, of which each rank has all, and a batch of which each rank has rows.
+// A net of matrices of `width`, which every rank holds whole. Each rank has some rows of the batch.
 struct Net {
   int64_t width;
   TensorList weights;
@@ -65,7 +65,7 @@ struct Net {
     batch = spread(random_numbers({2 * ranks() + 1, width}, 77, dtype), all, {S0});
   }
 
-  // `seen`: by spies between the layers, from the last layer to the first.
+  // `seen`: noted by spies between the layers, from the last layer to the first.
   Tensor loss(int64_t step = 0, std::vector<uint64_t>* seen = nullptr) const {
     Tensor x = batch * (1.0 + 0.25 * static_cast<double>(step));
     for (const Tensor& weight : weights) {
@@ -77,13 +77,13 @@ struct Net {
   void forget() const {
     for (const Tensor& weight : weights) weight.set_grad({});
   }
-  // What an optimiser needs.
+  // The requests of an optimiser.
   TensorList gradients(Sbp sbp = B) const {
     TensorList all;
     for (const Tensor& weight : weights) all.push_back(to_global(weight.grad(), {sbp}));
     return all;
   }
-  // A step after which the same is expected of the next one.
+  // A step after which the same requests are expected for the next step.
   void step(Sbp sbp = B, int64_t number = 0) const {
     loss(number).backward();
     for (const Tensor& gradient : gradients(sbp)) to_local(gradient).wait();
@@ -106,7 +106,7 @@ std::string bytes_of(const Tensor& global) {
   return bytes;
 }
 
-// A file by which one rank tells the others that it has come so far, since no exchange may do it.
+// A file by which one rank signals its progress to the others, because no exchange may do it.
 class Sign {
  public:
   void give() const { std::ofstream(folder_ / "here").put('\n'); }
@@ -122,16 +122,17 @@ class Sign {
   SharedFolder folder_;
 };
 
-constexpr int64_t kLarge = 260, kSmall = 24;  // a matrix of the first goes alone, those of the second go together
+constexpr int64_t kLarge = 260,
+                  kSmall = 24;  // a matrix of the first size is sent alone, matrices of the second together
 
-// What the gradients are, by the same program without anything ahead: clones are not expected.
+// The gradients computed by the same program with nothing ahead: clones are not expected.
 std::vector<std::string> bytes_without(const Net& net, Sbp sbp) {
   std::vector<std::string> all;
   for (const Tensor& weight : net.weights) all.push_back(bytes_of(to_global(clone(weight.grad()), {sbp})));
   return all;
 }
 
-// The first rank comes to the end of backward before the others begin with it: so it has not waited for one reduction.
+// The first rank reaches the end of backward before the others begin it, so it has not waited for any reduction.
 TEST(Ahead, BackwardDoesNotWaitForReductions) {
   if (ranks() == 1) return;
   const Net net(kLarge, 3);
@@ -145,7 +146,7 @@ TEST(Ahead, BackwardDoesNotWaitForReductions) {
   }
   loss.backward();
   if (rank() == 0) {
-    EXPECT_EQ(seen, (std::vector<uint64_t>{0, 1, 2}));  // each gradient began as soon as it was there
+    EXPECT_EQ(seen, (std::vector<uint64_t>{0, 1, 2}));  // each gradient's reduction began as soon as it was ready
     EXPECT_EQ(line().under_way(), 3u);
     sign.give();
   }
@@ -174,7 +175,7 @@ TEST(Ahead, SmallGradientsTravelTogether) {
   }
 }
 
-// Buckets that are filled go while backward goes on: 70 kB each, 1 MB the first.
+// Full buckets are sent while backward continues: 70 kB each, the first 1 MB.
 TEST(Ahead, FullBucketsGo) {
   if (ranks() == 1) return;
   const Net net(132, 20);
@@ -183,7 +184,7 @@ TEST(Ahead, FullBucketsGo) {
   EXPECT_EQ(traffic.beside, 2u);  // 15 in the first
 }
 
-// Sums in the order of ranks have the same bits ahead, alone or in a bucket, as when they are needed.
+// Sums in the order of ranks have the same bits ahead, alone, in a bucket, and when they are needed.
 TEST(Ahead, DeterministicSumsHaveTheSameBits) {
   use_deterministic_algorithms(true);
   for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::f16}) {
@@ -204,7 +205,7 @@ TEST(Ahead, DeterministicSumsHaveTheSameBits) {
   use_deterministic_algorithms(false);
 }
 
-// An optimiser whose states are split needs parts of the sums.
+// An optimiser whose states are split needs only parts of the sums.
 TEST(Ahead, PartsOfSums) {
   const Net net(kLarge, 3);
   net.step(S0);
@@ -222,7 +223,7 @@ TEST(Ahead, PartsOfSums) {
   }
 }
 
-// Gradients of several batches are reduced once, when the last has been added.
+// Gradients of several batches are reduced once, after the last has been added.
 TEST(Ahead, SeveralBatchesAreReducedOnce) {
   const Net net(kLarge, 2);
   for (int64_t step = 0; step < 4; ++step) {
@@ -234,7 +235,7 @@ TEST(Ahead, SeveralBatchesAreReducedOnce) {
     });
     if (ranks() > 1) {
       EXPECT_EQ(traffic.exchanges, 2u) << step;
-      EXPECT_EQ(traffic.beside, 2u) << step;  // in the first step since to_global of so much goes on beside its caller
+      EXPECT_EQ(traffic.beside, 2u) << step;  // in the first step because to_global of that size runs in the background
     }
     const std::vector<std::string> expected = bytes_without(net, B);
     for (size_t k = 0; k < got.size(); ++k) EXPECT_EQ(bytes_of(got[k]), expected[k]) << k;
@@ -242,7 +243,7 @@ TEST(Ahead, SeveralBatchesAreReducedOnce) {
   }
 }
 
-// What is written, or needed otherwise than the last time, is boxed as it is then.
+// A tensor that is written, or used in another way than the last time, is boxed with its present value.
 TEST(Ahead, ExpectationsMayFail) {
   const Net net(kLarge, 2);
   net.step();
@@ -260,10 +261,10 @@ TEST(Ahead, ExpectationsMayFail) {
   }
 }
 
-// --- sums that are known
+// --- sums that are already known
 
-// An optimiser reads gradients twice, and clipping reads and overwrites them: each is reduced once, beside backward,
-// and what comes out is what one process computes.
+// An optimiser reads gradients twice, and clipping reads and overwrites them. Each is reduced once, in the background
+// of backward, and results equal those of one process.
 TEST(Known, AGradientIsReducedOnceForAllThatAStepDoesWithIt) {
   enum Way { plain, norm, value };
   for (const Way way : {plain, norm, value}) {
@@ -291,7 +292,7 @@ TEST(Known, AGradientIsReducedOnceForAllThatAStepDoesWithIt) {
     int step = 0;
     train(spread_out, spread(batch, Placement::all(devices()), {S0}), [&](Traffic traffic) {
       if (ranks() == 1) return;
-      // A list of which each rank takes a part becomes whole again at the end.
+      // A list of which each rank computes a part becomes whole again at the end.
       EXPECT_EQ(traffic.exchanges, way == value ? 6u : 3u) << way << " step " << step;
       const int64_t once = 3 * 8 * kLarge * kLarge * 2 * (ranks() - 1) / ranks();
       EXPECT_NEAR(static_cast<double>(traffic.bytes), static_cast<double>(once), 0.02 * static_cast<double>(once));
@@ -306,7 +307,7 @@ TEST(Known, AGradientIsReducedOnceForAllThatAStepDoesWithIt) {
   }
 }
 
-// Whoever writes the tensor, however, is seen by the next one who needs the sum.
+// But if the tensor is written, the next reader of the sum sees the new value.
 TEST(Known, AWriteIsSeen) {
   const Placement all = Placement::all(devices());
   const Tensor ones = spread(tenon::ones({4, 3}, DType::f32, own_device()), all, {B});
@@ -338,7 +339,7 @@ TEST(Known, AWriteIsSeen) {
   }
 }
 
-// Two tensors that to_global gives have nothing in common, and neither has what is known.
+// Two results of to_global share nothing, also no known sums.
 TEST(Known, WhatIsGivenAwayIsTheOwners) {
   const Placement all = Placement::all(devices());
   for (const Sbp first : {B, S0, S1}) {
@@ -358,7 +359,7 @@ TEST(Known, WhatIsGivenAwayIsTheOwners) {
   }
 }
 
-// In a program too, where the order of its calls decides.
+// The same in a program, where the order of its calls decides.
 TEST(Known, ProgramsReduceOnce) {
   const Placement all = Placement::all(devices());
   const CompiledList compiled(
@@ -385,7 +386,7 @@ TEST(Known, ProgramsReduceOnce) {
     expect_same(got[2], relu(x), "third");
     expect_same(got[3], relu(x * 2.0), "written");
     if (ranks() > 1 && call > 1) {
-      EXPECT_EQ(traffic.exchanges, 5u);  // one that adds, and four that make parts whole
+      EXPECT_EQ(traffic.exchanges, 5u);  // one that adds, and four that gather parts
     }
   }
 }
@@ -404,9 +405,9 @@ TEST(Ahead, Grids) {
   }
 }
 
-// --- exchanges that are begun
+// --- exchanges that were begun
 
-// Calls come after what was begun before, on all ranks.
+// Calls follow the exchanges that were begun before, on all ranks.
 TEST(Begun, ExchangesKeepTheirOrder) {
   std::mt19937 generator(5);
   for (int round = 0; round < 60; ++round) {
@@ -423,7 +424,7 @@ TEST(Begun, ExchangesKeepTheirOrder) {
   }
 }
 
-// Memory that is given up while an exchange reads it is not used again before its end.
+// Memory that is released while an exchange reads it is not reused before the end of the exchange.
 TEST(Begun, SourcesMayBeDropped) {
   for (int round = 0; round < 20; ++round) {
     const Tensor dst = Tensor::empty({50'000}, DType::f32, Device::host());

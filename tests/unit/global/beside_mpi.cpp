@@ -1,5 +1,5 @@
-// A program that uses MPI itself, beside ours: the communicator of all ranks is one to both, whoever initialises MPI,
-// and their messages do not mix.
+// A program that uses MPI itself, together with Tenon. Both see the same communicator of all ranks, whichever of them
+// initialises MPI, and their messages do not mix.
 //   beside_mpi first    the program initialises MPI, before Tenon is used, and ends it
 //   beside_mpi second   Tenon does both
 #include <mpi.h>

@@ -1,5 +1,5 @@
-// Checkpoints: what is saved in one layout is read into any other, on other ranks too; what is wrong is the same error
-// on every rank.
+// Checkpoints: a tensor saved in one layout loads into any other, on other ranks too. A defect is the same error on
+// every rank.
 #include "core/global/checkpoint.h"
 
 #include <gtest/gtest.h>
@@ -31,14 +31,14 @@ std::vector<std::string> parts_of(const fs::path& checkpoint) {
   return all;
 }
 
-// One rank does it, and the others wait.
+// One rank runs it, and the others wait.
 template <class Call>
 void on_one(const Call& call) {
   if (rank() == 0) call();
   throw_if_error(value_or_throw(Communicator::world())->barrier());
 }
 
-// A tensor that has no elements of its own yet, for a load to fill.
+// A tensor without elements yet, for a load to fill.
 Tensor poisoned(const Dims& dims, const Placement& placement, const NdSbp& sbp, DType dtype) {
   return full(dims, dtype == DType::boolean ? 0 : 77, placement, sbp, dtype);
 }
@@ -98,7 +98,7 @@ TEST(Checkpoint, Grids) {
   }
 }
 
-// Parts that do not lie one behind the other in their file, long rows and short ones.
+// Parts that are not contiguous in their file, with long rows and short ones.
 TEST(Checkpoint, PartsOfLargeTensors) {
   const Placement all = Placement::all(devices());
   const SharedFolder folder;
@@ -138,7 +138,7 @@ TEST(Checkpoint, EachElementIsWrittenOnce) {
   EXPECT_LE(most - least, 600);
 }
 
-// A folder has one checkpoint, the new one or the one before.
+// A folder holds one complete checkpoint, the new one or the one before.
 TEST(Checkpoint, TheNewOneReplacesTheOneBefore) {
   const Placement all = Placement::all(devices());
   const SharedFolder folder;
@@ -174,7 +174,7 @@ TEST(Checkpoint, AFileOfOneProcess) {
   }
 }
 
-// Views that are copies, parameters that want gradients, and a tensor that two names have.
+// Views that are copies, parameters that require gradients, and one tensor under two names.
 TEST(Checkpoint, TargetsOfAllKinds) {
   const Placement all = Placement::all(devices());
   const SharedFolder folder;
@@ -190,7 +190,7 @@ TEST(Checkpoint, TargetsOfAllKinds) {
   expect_same(base[2], tenon::full({4}, 77.0, DType::f32, own_device()), "beside it");
 }
 
-// Another launch's optimiser goes on as this one's would.
+// Another launch's optimiser continues as this one would.
 TEST(Checkpoint, Optimisers) {
   const Placement all = Placement::all(devices());
   const SharedFolder folder;
@@ -235,7 +235,7 @@ TEST(Checkpoint, Optimisers) {
   }
 }
 
-// --- what is wrong
+// --- defects
 
 void expect_error(const std::vector<std::string>& parts, const std::function<void()>& call) {
   const std::string message = error_of(call);
@@ -309,7 +309,7 @@ TEST(Checkpoint, AnIndexThatLiesIsFoundOut) {
   with("text", "");
   load(folder / "x", {{"w", target}});
   expect_same(target, whole, "an index that does not lie");
-  // What only some ranks read is the error of all.
+  // If only some ranks read a defect, every rank gets the error.
   const struct {
     const char* text;
     std::vector<std::string> error;

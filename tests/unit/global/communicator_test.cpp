@@ -1,4 +1,4 @@
-// Every rank of a launch runs these tests. Exchanges are compared with loops over what every rank would have sent.
+// Every rank of a launch runs these tests. Exchanges are compared with loops over the data that every rank would send.
 #include "core/global/communicator.h"
 
 #include <gtest/gtest.h>
@@ -30,12 +30,12 @@ Communicator& world() {
   return **world;
 }
 
-// What rank `rank` has: the same on every rank that asks, different for each rank and number.
+// The data of rank `rank`: the same on every rank that asks, different for each rank and number.
 std::vector<int64_t> numbers_of(int32_t rank, int64_t count, uint64_t seed) {
   std::mt19937_64 generator(seed * 1000 + static_cast<uint64_t>(rank));
   std::uniform_int_distribution<int64_t> values(-9, 9);
   std::vector<int64_t> numbers(static_cast<size_t>(count));
-  for (int64_t& number : numbers) number = values(generator) | 1;  // never 0, so that a product says something
+  for (int64_t& number : numbers) number = values(generator) | 1;  // never 0, so that products are meaningful
   return numbers;
 }
 
@@ -48,7 +48,7 @@ int64_t combine(Reduction reduction, int64_t a, int64_t b) {
   }
 }
 
-// Elements of a type as the bytes that travel.
+// Elements of a type as the bytes that are sent.
 struct F16 {
   uint16_t bits;
   explicit F16(double value = 0) : bits(static_cast<uint16_t>(provider::F16::from_f32(static_cast<float>(value)))) {}
@@ -196,7 +196,7 @@ TEST(Communicator, BroadcastGivesAllWhatTheRootHas) {
   }
 }
 
-// Each pair in turn; the others go on to the barrier.
+// Each pair in turn; the other ranks continue to the barrier.
 TEST(Communicator, SendAndReceiveMoveBetweenTwo) {
   Communicator& ranks = world();
   for (int32_t from = 0; from < ranks.size(); ++from) {
@@ -276,7 +276,7 @@ TEST(Communicator, RefusesOnSightAndGoesOn) {
   EXPECT_TRUE(ranks.barrier().ok());
 }
 
-// Random exchanges in a row, the same on all ranks by the seed, without a pause between them.
+// Random exchanges one after the other, the same on all ranks by the seed, without a pause between them.
 TEST(Communicator, ManyExchangesKeepTheirOrder) {
   Communicator& ranks = world();
   std::mt19937 generator(11);
@@ -300,7 +300,7 @@ TEST(Communicator, ManyExchangesKeepTheirOrder) {
   }
 }
 
-// Beyond what goes at once, and beyond what goes in one piece.
+// Larger than what is sent at once, and than what is sent in one piece.
 TEST(Communicator, LargeReductions) {
   const char* carrier = std::getenv("TENON_COLLECTIVES");
   const bool fast = carrier != nullptr && std::string_view(carrier) == "mpi";

@@ -1,5 +1,5 @@
 // Compiled functions of global tensors on every rank of a launch: results, state and gradients equal those of the eager
-// function, and exchanges stand in the program.
+// function, and exchanges are in the program.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,8 +30,8 @@ void expect_close(const Tensor& actual, const Tensor& expected, const std::strin
   for (size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 1e-5 * (1 + std::abs(b[i]))) << what << " at " << i;
 }
 
-// Calls three times: the first is recorded, the second recorded again and compared, the third runs. Arguments of every
-// spread; results have the layouts of the eager ones.
+// Calls three times: the first call is recorded, the second is recorded again and compared, the third runs. Arguments
+// have every spread; results have the layouts of the eager ones.
 void expect_as_eager(const std::string& name, const Function& function, const std::vector<Dims>& shapes) {
   const Placement all = Placement::all(devices());
   CompileOptions options;
@@ -153,7 +153,7 @@ TEST(Compiled, ExchangesAreNodesOfTheSameNumberOnEveryRank) {
 TEST(Compiled, ExchangesStayInOrderThroughPasses) {
   if (ranks() == 1) return;  // nothing is exchanged
   const Placement all = Placement::all(devices());
-  // Nobody needs the first; the second and the third are equal; the last is of nothing but constants.
+  // The first is unused; the second and the third are equal; the last reads only constants.
   const auto function = [&](const TensorList& in) {
     to_global(in[0] * 5, {B});
     const Tensor twice = to_global(in[0], {B}) + to_global(in[0], {B});
@@ -166,7 +166,7 @@ TEST(Compiled, ExchangesStayInOrderThroughPasses) {
   for (int i = 0; i < 3; ++i) expect_close(CompiledList(function, {})(inputs)[0], function(inputs)[0], "in order");
 }
 
-// Gradients are needed from the first weight to the last, and made from the last to the first.
+// Gradients are needed from the first weight to the last, and computed from the last to the first.
 TEST(Compiled, SumsBeginWhereTheyAreReady) {
   if (ranks() == 1) return;
   const Placement all = Placement::all(devices());
@@ -194,7 +194,7 @@ TEST(Compiled, SumsBeginWhereTheyAreReady) {
   const TensorList inputs{spread(some({2 * ranks(), widths[0]}, 9), all, {S0})};
   const lazy::Taken taken = lazy::record(step, CompileOptions(), inputs, lazy::shape_of("the step", inputs), nullptr);
   const graph::Graph& program = taken.recording->forward;
-  bool is_behind = false;  // the first exchange
+  bool is_behind = false;  // of the first exchange
   size_t products_behind = 0;
   for (graph::NodeId id = program.first(); id != graph::kNoNode; id = program.next(id)) {
     const std::string_view op = program.node(id).op->name;
@@ -259,7 +259,7 @@ TEST(Compiled, ASumThatIsMadeOfAnotherGoesBehindIt) {
   const Placement all = Placement::all(devices());
   const auto sum_of = [](const Tensor& partial) { return to_global(partial, {B}); };
   const auto function = [&](const TensorList& in) {
-    // Made before the first sum, and written with it afterwards.
+    // Made before the first sum, and used to write it afterwards.
     Tensor late = in[0] * 2, early = in[0] * 3;
     const Tensor first = sum_of(early);
     late.add_(to_global(first, {P}));
@@ -270,7 +270,7 @@ TEST(Compiled, ASumThatIsMadeOfAnotherGoesBehindIt) {
   const TensorList inputs{spread(some({4, 5}, 1), all, {P}), spread(some({7}, 2), all, {P})};
   const lazy::Taken taken =
       lazy::record(function, CompileOptions(), inputs, lazy::shape_of("function", inputs), nullptr);
-  // The last was there from the beginning, so it goes with the first.
+  // The last was there from the beginning, so it is sent with the first.
   EXPECT_EQ(exchanged_sizes(taken.recording->forward), (std::vector<int64_t>{27, 20, 20}));
   const CompiledList compiled(function, {});
   const TensorList expected = function(inputs);
@@ -280,7 +280,7 @@ TEST(Compiled, ASumThatIsMadeOfAnotherGoesBehindIt) {
   }
 }
 
-// By hand or by an optimiser, with parameters and states spread as the case says.
+// Updates by hand or by an optimiser, with parameters and states spread as the case says.
 struct Way {
   Sbp data, first, second, state;
 };
@@ -393,8 +393,8 @@ TEST(Compiled, GradientsOfResultsGoToArgumentsAndToWhatIsOutside) {
   }
 }
 
-// What no result that is used depends on has no gradient: an argument, a tensor from outside, one that leads there by
-// an op from outside; and in a backward that creates a graph.
+// These have no gradient if no used result depends on them: an argument, a tensor from outside, and a tensor that an op
+// outside made from one. Also in a backward that creates a graph.
 TEST(Compiled, WhatIsNotReachedHasNoGradient) {
   const Placement all = Placement::all(devices());
   const auto leaf = [&](uint64_t seed, Sbp sbp) {
@@ -408,7 +408,7 @@ TEST(Compiled, WhatIsNotReachedHasNoGradient) {
   const CompiledList compiled(function, {});
   for (size_t used = 1; used < 16; ++used) {  // as bits
     for (const bool creates : {false, true}) {
-      if (creates && used % 5 != 0) continue;  // a function is recorded in a few ways alone
+      if (creates && used % 5 != 0) continue;  // only some combinations are recorded
       TensorList gradients[2];
       for (const bool compiles : {false, true}) {
         const TensorList arguments{leaves[0], leaves[1], square(leaves[1])};
@@ -466,7 +466,7 @@ TEST(Compiled, StateIsWrittenAndSeen) {
   for (const Sbp sbp : {S0, S1, B, P}) {
     const Tensor base = spread(some({6, 4}, 1), all, {sbp});
     Tensor whole = some({6, 4}, 1);
-    const Tensor row = base[1], column = base.t()[2];  // views, of which some had to move
+    const Tensor row = base[1], column = base.t()[2];  // views, some of which must be moved
     const auto function = [](Tensor state) {
       return [state](const Tensor& x) mutable {
         state.add_(x);
@@ -484,7 +484,7 @@ TEST(Compiled, StateIsWrittenAndSeen) {
       expect_same(row, whole[1], to_string(sbp));
       expect_same(column, whole.t()[2], to_string(sbp));
     }
-    // The same of an argument.
+    // The same for an argument.
     const auto writes = compile([](Tensor x) { return x.add_(1); });
     for (int i = 0; i < 3; ++i) {
       expect_same(writes(base), whole.add_(1), to_string(sbp));

@@ -1,5 +1,5 @@
-// Every rank of a launch runs these tests, each with a device of its own (GLOBAL_DEVICES names their provider):
-// elements travel by the plug-in that takes the devices' memory where it can, and else through the host.
+// Every rank of a launch runs these tests, each with a device of its own (GLOBAL_DEVICES names their provider). The
+// plug-in sends the memory of the devices directly if it can, otherwise through the host.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ std::string_view provider() {
 }
 Device own_device() { return Placement::all(provider()).device(); }
 
-// How often this rank has called NCCL for an exchange; -1 where NCCL is not the fake, which alone counts.
+// How often this rank has requested an exchange from NCCL; -1 if NCCL is not the fake, because only the fake counts.
 int64_t calls() {
   void* const nccl = dlopen("libnccl.so.2", RTLD_LAZY | RTLD_NOLOAD);
   if (nccl == nullptr) return -1;
@@ -30,7 +30,7 @@ int64_t calls() {
   return count != nullptr ? static_cast<int64_t>(count()) : -1;
 }
 
-// Element i of what rank `rank` has.
+// Element i of the data of rank `rank`.
 float value_of(int32_t rank, int64_t i) { return static_cast<float>((i * 5 + rank * 3) % 11 - 4); }
 
 Tensor on_device(const std::vector<float>& values) {
@@ -103,7 +103,7 @@ TEST(Devices, ExchangesOfTensorsGiveWhatALoopGives) {
                 "");
       EXPECT_EQ(scattered.to_host<float>(), sums(begin, mine)) << "reduce_scatter of " << count << " by " << step;
 
-      // Rank a gives each rank counts[a] elements.
+      // Rank a sends each rank counts[a] elements.
       const std::vector<int64_t> sent(static_cast<size_t>(n), mine);
       const Tensor received = room(total);
       ASSERT_EQ(ranks
@@ -125,7 +125,7 @@ TEST(Devices, ExchangesOfTensorsGiveWhatALoopGives) {
   }
 }
 
-// A part of a tensor lies behind the beginning of its memory.
+// A part of a tensor that does not start at the beginning of its memory.
 TEST(Devices, PartsOfTensorsTravelToo) {
   const Tensor whole = on_device(values_of(world().rank(), 0, 100)), result = room(100);
   const Tensor part = tenon::slice(whole, 0, 37, 60), half = tenon::slice(result, 0, 50, 73);
@@ -154,7 +154,7 @@ TEST(Devices, BoxingStaysOnTheDevicesWhereItCan) {
   EXPECT_EQ(calls(), after) << "NCCL sums no i16";
 }
 
-// Last: a difference breaks the communicator, which is one of its own.
+// Must be last: a difference breaks the communicator. The test uses one of its own.
 TEST(Devices, RanksThatDifferInMemoryAreNamed) {
   if (world().size() == 1) GTEST_SKIP() << "one rank does not differ";
   const std::shared_ptr<Communicator> part = value_or_throw(world().split(0, world().rank()));

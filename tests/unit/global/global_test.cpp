@@ -1,5 +1,5 @@
-// Global tensors on every rank of a launch: what the parts make together equals the same ops on the whole tensor, which
-// each rank computes for itself.
+// Global tensors on every rank of a launch: the parts together equal the same ops on the whole tensor, which each rank
+// computes itself.
 #include "core/global/global.h"
 
 #include <gtest/gtest.h>
@@ -56,7 +56,7 @@ std::vector<NdSbp> layouts(int32_t axes) {
   return all;
 }
 
-// Between any two layouts of two placements, uneven and empty parts among them.
+// Between any two layouts of two placements, including uneven and empty parts.
 void expect_all_pairs(const Placement& from, const Placement& to, const Dims& dims, DType dtype) {
   const Tensor whole = some(dims, 1, dtype);
   for (const NdSbp& before : layouts(from.grid().rank())) {

@@ -1,5 +1,5 @@
-// Micro-batches: the stages of a pipeline work at the same time, in the order that is promised, and the gradients are
-// those of the batch as a whole.
+// Micro-batches: the stages of a pipeline work at the same time, in the documented order, and the gradients equal those
+// of the whole batch.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -26,7 +26,7 @@ Tensor random_numbers(const Dims& dims, uint32_t seed) {
   return Tensor::from(std::span<const double>(values), dims, own_device());
 }
 
-// Says when forward and backward come to a layer whose elements this rank has.
+// Notes when forward and backward reach a layer whose elements this rank has.
 class Note final : public Function {
  public:
   explicit Note(std::string* text) : text_(text) {}
@@ -46,7 +46,7 @@ class Note final : public Function {
 
 constexpr int64_t kWidth = 5;
 
-// One layer on each of `stages`, one behind the other; a placement may occur again.
+// One layer on each of `stages`, in order; a placement may occur again.
 struct Net {
   std::vector<Layout> stages;
   TensorList weights;
@@ -72,7 +72,7 @@ struct Net {
   }
 };
 
-// What one process makes of the whole batch.
+// The result of one process for the whole batch.
 struct Expected {
   double loss = 0;
   TensorList gradients;
@@ -162,7 +162,7 @@ TEST(MicroBatches, AStageBeginsAsManyPartsAsStagesFollowAndOneMore) {
   EXPECT_EQ(notes, once + once);
 }
 
-// The last stage waits, before it takes its first part, until the first one has begun all the parts that it may.
+// Before it takes its first part, the last stage waits until the first stage has begun all the parts that it may.
 TEST(MicroBatches, AStageGoesOnWhileTheNextOneIsBusy) {
   if (ranks() == 1) GTEST_SKIP() << "one rank is no pipeline";
   const SharedFolder folder;
@@ -198,7 +198,7 @@ TEST(MicroBatches, StagesThatShareRanksOrFormACircleGoTogether) {
                   first.here() || last.here() ? &notes : nullptr);
   expect_as_whole({{all, {S0}}, {last, {B}}}, 3, 3 * ranks() + 2, false);
   expect_as_whole({{first, {B}}, {all, {S0}}, {last, {B}}}, 3, 3 * ranks() + 2, true);
-  // Forward of one part and backward of it, by turns.
+  // Forward of one part and backward of one part, alternately.
   const std::string part = ranks() == 1 ? "FFFBBB" : rank() == 0 ? "FFBB" : rank() == ranks() - 1 ? "FB" : "";
   std::string expected;
   for (int i = 0; i < 8; ++i) expected += part;

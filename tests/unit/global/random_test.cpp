@@ -1,4 +1,4 @@
-// Random programs on global tensors equal their run on one process, results, gradients and errors, however inputs and
+// Random programs on global tensors equal their run on one process (results, gradients and errors), however inputs and
 // constants are spread.
 #include <gtest/gtest.h>
 
@@ -53,7 +53,7 @@ Placement placement() {
 
 struct Outcome {
   TensorList results;
-  std::string error;  // of backward, where a program has written what a gradient needs
+  std::string error;  // of backward, if a program has written a tensor that a gradient needs
 };
 
 // The results of the program, and the gradients of the sum of their squares.
@@ -74,7 +74,8 @@ Outcome run(const graph::RandomProgram& program, const TensorList& inputs) {
   return {std::move(results), {}};
 }
 
-// What differs, or nothing. The bound is that of sums in f32 in another order, relative to the largest element.
+// Returns the difference, or nothing. The bound is that of sums in f32 in another order, relative to the largest
+// element.
 std::string difference(const graph::RandomProgram& program, uint32_t seed) {
   const TensorList inputs{graph::random_tensor({4, 4}, seed), graph::random_tensor({4, 4}, seed + 1),
                           graph::random_numbers({4, 4}, seed + 2)};
@@ -110,7 +111,7 @@ TEST(RandomPrograms, OnGlobalTensorsEqualOneProcess) {
   for (uint32_t seed = 1; seed <= programs(); ++seed) {
     graph::RandomProgram program(seed, kSteps, true, false);
     if (difference(program, seed).empty()) continue;
-    for (size_t at = program.size(); at-- > 0;) {  // every rank leaves the same steps out
+    for (size_t at = program.size(); at-- > 0;) {  // every rank leaves out the same steps
       const graph::RandomProgram smaller = program.without(at);
       if (!difference(smaller, seed).empty()) program = smaller;
     }

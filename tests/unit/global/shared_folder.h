@@ -1,4 +1,4 @@
-// SharedFolder: a folder for one test that all ranks have together.
+// SharedFolder: a folder for one test that all ranks share.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace tenon::global {
 
-// Every rank makes it and leaves it; once all have left it is deleted.
+// Every rank constructs and destroys it; after the last rank has destroyed it, it is deleted.
 class SharedFolder {
  public:
   SharedFolder() {
@@ -29,7 +29,7 @@ class SharedFolder {
  private:
   static Communicator& world() { return *value_or_throw(Communicator::world()); }
 
-  std::optional<ScratchFolder> made_;  // of the first rank
+  std::optional<ScratchFolder> made_;  // on the first rank
   std::filesystem::path path_;
 };
 

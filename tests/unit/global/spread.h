@@ -1,4 +1,4 @@
-// What tests of global tensors share: tensors that every rank makes for itself, and how they are spread and compared.
+// Helpers for tests of global tensors: makes equal tensors on every rank, spreads them and compares them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ constexpr Sbp S0 = Sbp::split(0), S1 = Sbp::split(1), S2 = Sbp::split(2), B = Sb
 
 inline int32_t ranks() { return world_size(); }
 
-// The devices of the placements, one on each rank: GLOBAL_DEVICES, or the host's.
+// The devices of the placements, one per rank: GLOBAL_DEVICES, or the host's device.
 inline std::string_view devices() {
   const char* named = std::getenv("GLOBAL_DEVICES");
   return named != nullptr ? named : "cpu";
@@ -32,7 +32,7 @@ inline Tensor some(const Dims& dims, uint64_t seed, DType dtype = DType::f32) {
   return Tensor::from(std::span<const float>(values), dims, own_device()).to(dtype);
 }
 
-// The elements as doubles. Casts are not asked to do it: they would be calls of their own.
+// The elements as doubles. Does not use casts, because they would be ops of their own.
 inline std::vector<double> elements_of(const Tensor& tensor) {
   const auto widened = [](const auto& values) { return std::vector<double>(values.begin(), values.end()); };
   if (tensor.dtype() == DType::f32) return widened(tensor.to_host<float>());
@@ -45,7 +45,7 @@ inline void expect_same(const Tensor& actual, const Tensor& expected, const std:
   EXPECT_EQ(elements_of(actual), elements_of(expected)) << what;
 }
 
-// `whole` as a global tensor in this layout.
+// Returns `whole` as a global tensor in this layout.
 inline Tensor spread(const Tensor& whole, const Placement& placement, const NdSbp& sbp) {
   const NdSbp everywhere = NdSbp::filled(placement.grid().rank(), B);
   return to_global(to_global(whole, placement, everywhere), sbp);

@@ -1,13 +1,13 @@
-// A program of several ranks in which one does wrong. Each rank prints what it was told, and the test compares.
-//   trouble silent FOLDER    the last rank does not come to an exchange
+// A program of several ranks in which one misbehaves. Each rank prints the error that it got, and the test compares.
+//   trouble silent FOLDER    the last rank misses an exchange
 //   trouble differs FOLDER   the last rank makes another call
 //   trouble compiled FOLDER  the last rank runs another compiled function
 //   trouble gone FOLDER      the last rank ends in the middle
 //   trouble ahead FOLDER     it ends while exchanges of backward are under way
-//   trouble gives FOLDER     it ends while the first rank gives it values, and gets none
-//   trouble leaves FOLDER    every rank ends while a thread of it waits for another
-// A rank ends when all have printed, since a launcher ends the others with the first that ends badly. Each says so by a
-// file in FOLDER.
+//   trouble gives FOLDER     it ends while the first rank sends values to it and receives none
+//   trouble leaves FOLDER    every rank ends while one of its threads waits for another rank
+// A rank ends only when all ranks have printed, because a launcher ends all ranks when one fails. Each rank signals
+// this by a file in FOLDER.
 #include <unistd.h>
 
 #include <chrono>
@@ -29,7 +29,7 @@ namespace {
 using namespace tenon;
 using namespace tenon::global;
 
-// Prints one whole line, since the ranks share the output.
+// Prints one whole line at once, because the ranks share the output.
 void say(const Communicator& ranks, const Status& status) {
   const std::string text = fmt::format("rank {}: {}\n", ranks.rank(), status.ok() ? "ok" : status.message());
   static_cast<void>(!write(STDOUT_FILENO, text.data(), text.size()));
@@ -45,11 +45,11 @@ void wait_for_others(const Communicator& ranks, int32_t expected, const std::fil
   }
 }
 
-// Runs compiled functions of a global tensor, of which the last rank takes another one in the end.
+// Runs compiled functions of a global tensor. The last rank uses another function at the end.
 Status run_compiled(bool is_last) {
   const Placement all = Placement::all("cpu");
   const auto sum = compile([](const Tensor& x) { return to_global(x, {Sbp::broadcast()}); });
-  const auto part = compile([](const Tensor& x) { return relu(x); });  // its parts
+  const auto part = compile([](const Tensor& x) { return relu(x); });  // of each rank's part
   const Tensor x = to_global(tenon::ones({1000}), all, {Sbp::partial()});
   try {
     for (int i = 0; i < 3; ++i) sum(x), part(x);
@@ -61,7 +61,7 @@ Status run_compiled(bool is_last) {
   return {};
 }
 
-// Trains, and the last rank ends before the third backward; the others have all reductions of it under way then.
+// Trains. The last rank ends before the third backward; the others then have all reductions of it under way.
 Status run_ahead(bool is_last) {
   const Placement all = Placement::all("cpu");
   const auto spread = [&](double value, Sbp sbp) {
@@ -86,7 +86,7 @@ Status run_ahead(bool is_last) {
   }
 }
 
-// Gives values to the next stage of a pipeline, the last rank, which ends after the third of them.
+// Sends values to the next stage of a pipeline, the last rank, which ends after the third value.
 Status run_giving(bool is_last) {
   const Placement first("cpu", {0}), last("cpu", {world_size() - 1});
   const Tensor x = to_global(full({1000}, 1.0, DType::f32, Device::host()), first, {Sbp::broadcast()});
@@ -112,7 +112,7 @@ int run(const std::string& what, const std::string& folder) {
   }
   Communicator& ranks = *world.value();
   const bool is_last = ranks.rank() == ranks.size() - 1;
-  static std::vector<float> values(1000, 1.0F);  // an exchange that was given up may still write them
+  static std::vector<float> values(1000, 1.0F);  // an abandoned exchange may still write them
   say(ranks, ranks.all_reduce(values.data(), values.data(), 1000, DType::f32, Reduction::sum, "first"));
   if (what == "leaves") {
     static auto* got = new float(0);  // the thread outlives main
@@ -144,7 +144,7 @@ int run(const std::string& what, const std::string& folder) {
   } else {
     say(ranks, ranks.all_reduce(values.data(), values.data(), 1000, DType::f32, Reduction::sum, "second"));
   }
-  say(ranks, ranks.barrier());  // the communicator is broken: at once the same error
+  say(ranks, ranks.barrier());  // the communicator is broken, so the same error is returned at once
   wait_for_others(ranks, what == "gone" ? ranks.size() - 1 : ranks.size(), folder);
   return 0;
 }

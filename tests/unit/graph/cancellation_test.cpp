@@ -1,4 +1,4 @@
-// A program stops ops and models that wait for a compiler. The asynchronous fake compiles slowly.
+// A program cancels ops and models that wait for a compiler. The asynchronous fake compiles slowly.
 #include "core/background/cancellation.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 
 using fakes::async_control;
 
-constexpr uint64_t kForEver = 600'000'000;  // microseconds: longer than the test may take
+constexpr uint64_t kForEver = 600'000'000;  // microseconds; longer than the test may take
 
 class Cancellations : public ::testing::Test {
  protected:
@@ -44,7 +44,7 @@ class Cancellations : public ::testing::Test {
     EXPECT_EQ(async_control().violation(), "");
   }
 
-  // As many floats as no other test has, so that the kernels are new.
+  // A number of floats that no other test uses, so that the kernels are new.
   static Tensor new_size() {
     static int64_t length = 1000;
     ++length;
@@ -158,7 +158,7 @@ TEST_F(Cancellations, AGraphThatCompilesIsStoppedAndCompilesLater) {
   EXPECT_FLOAT_EQ(graph::run(whole, std::vector<Tensor>{x})[0].to_host<float>()[0], -std::exp(-2.0f));
 }
 
-// A provider that stops unasked has a defect, and the program was not cancelled.
+// A provider that stops without being asked has a defect, and the program was not cancelled.
 TEST_F(Cancellations, AProviderThatStopsUnaskedIsToldSo) {
   const Tensor x = new_size();
   async_control().create_answer = EP_STATUS_CANCELLED;

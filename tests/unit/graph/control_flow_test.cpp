@@ -59,7 +59,7 @@ void expect_same(const TensorList& got, const TensorList& expected, const std::s
   }
 }
 
-// Eager, recorded, optimised by exact passes, and read back from text: all the same bits.
+// Eager, recorded, optimised by exact passes, and parsed from text: all give the same bits.
 void expect_everywhere(const TensorList& inputs, const Program& code) {
   const TensorList expected = code(inputs);
   Graph graph = record(inputs, code);
@@ -154,7 +154,7 @@ TEST(WhileLoop, EndsAtItsLimit) {
   }
 }
 
-// The state changes places, and a part of it is what was given.
+// The states swap places, and a part of the state is the input.
 TEST(WhileLoop, StatesMayChangePlaces) {
   const TensorList in{random_tensor({3}, 1), random_tensor({3}, 2), random_tensor({3}, 3), number(int64_t{5})};
   expect_everywhere(in, [](const TensorList& x) {
@@ -166,7 +166,7 @@ TEST(WhileLoop, StatesMayChangePlaces) {
   });
 }
 
-// A loop without a step, and a branch that gives back what it got, share no memory with anybody.
+// A loop without a step, and a branch that returns its input, share memory with nothing.
 TEST(ControlFlow, ResultsAreTensorsOfTheirOwn) {
   const TensorList in{random_tensor({3}, 1), flag(true)};
   const Program code = [](const TensorList& x) {
@@ -250,7 +250,7 @@ TEST(Scan, WithNothingToSliceTakesItsLength) {
   });
 }
 
-// A loop in a branch in a loop, which all read what is around them.
+// A loop in a branch in a loop, which all read outer values.
 TEST(ControlFlow, Nests) {
   const Program code = [](const TensorList& in) {
     return while_loop(
@@ -368,7 +368,7 @@ TEST(ControlFlow, WhatARegionCannotDoIsAnError) {
       Code::invalid_argument, {"is used outside of it"});
 }
 
-// A tensor that a function made and wrote is its own affair.
+// A tensor that a function made and wrote belongs to that function.
 TEST(ControlFlow, AFunctionMayWriteWhatItMade) {
   expect_everywhere({random_tensor({4, 2}, 1), number(int64_t{3})}, [](const TensorList& x) {
     return while_loop([](const TensorList& s) { return gt(s[1], Scalar(0)); },
@@ -382,7 +382,7 @@ TEST(ControlFlow, AFunctionMayWriteWhatItMade) {
   });
 }
 
-// A view of an outer tensor that was written since it was made.
+// A view of an outer tensor that was written after the view was made.
 TEST(ControlFlow, ReadsOuterViewsAsTheyAre) {
   expect_everywhere({random_tensor({4, 2}, 1), flag(true)}, [](const TensorList& x) {
     Tensor base = x[0] * 1.0;
@@ -634,7 +634,7 @@ return %2, %1
 )");
 }
 
-// A state stays, even where it is a constant at first: the next step has another one.
+// A state remains, even if it is a constant at first: the next step has another value.
 TEST(RegionsPass, ConstantsThatStepsChangeStay) {
   const std::string text = R"(%1 = constant f32[] on cpu:0 = 0000803f
 %2 = while_loop(%1) : f32[]
@@ -653,7 +653,7 @@ return %2
   EXPECT_EQ(run(prepare(parse("graph \"g\"\n" + text)), {})[0].item().to_double(), 16.0);
 }
 
-// An asynchronous device beside the host.
+// An asynchronous device in addition to the host.
 class FakeControlFlow : public ::testing::Test {
  protected:
   static Device device() {
@@ -711,7 +711,7 @@ TEST_F(FakeControlFlow, RunsOverSeveralDevices) {
   }
 }
 
-// A step that fails on the device poisons the predicate, or what the loop gives; the error names the node inside.
+// A step that fails on the device poisons the predicate or the results of the loop; the error names the node inside.
 TEST_F(FakeControlFlow, AFailureInAStepIsFoundAndTheNextRunIsRight) {
   Recorder recorder(device());
   const Graph graph = [&] {

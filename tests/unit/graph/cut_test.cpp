@@ -36,7 +36,7 @@ std::vector<uint32_t> groups_of(const Parts& parts, uint32_t size) {
   return group;
 }
 
-// True if the program in which each part is one node has a circle.
+// True if the program has a circle when each part is one node.
 bool has_circle(const Edges& preds, const Parts& parts) {
   const auto size = static_cast<uint32_t>(preds.size());
   const std::vector<uint32_t> group = groups_of(parts, size);
@@ -90,7 +90,7 @@ TEST(CutIslands, KeepsWhatNoPathLeavesInOnePiece) {
 TEST(CutIslands, CutsWhereAPathLeavesAndComesBack) {
   // Node 1 of the chain is not claimed.
   EXPECT_EQ(cut_islands(Edges{{}, {0}, {1}}, std::vector<uint32_t>{1, 0, 1}), (Parts{{0}, {2}}));
-  // Each island alone could stay whole; together they would wait for each other.
+  // Each island alone could stay whole, but together they would wait for each other.
   const Parts parts = cut_islands(Edges{{}, {}, {0}, {1}}, std::vector<uint32_t>{1, 2, 2, 1});
   EXPECT_EQ(parts, (Parts{{0, 3}, {1}, {2}}));
 }

@@ -1,4 +1,4 @@
-// Executables: segments, memory plans, packed constants, command lists. What runs has the bits of eager runs.
+// Executables: segments, memory plans, packed constants, command lists. Each run has the bits of an eager run.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -97,7 +97,7 @@ TEST(Execute, AValueThatIsReadLaterIsNotOverwritten) {
   EXPECT_EQ(values_of(run(prepared(x, code), x)), values_of(code(x)));
 }
 
-// What a caller writes into one result changes neither inputs nor constants nor other results nor later runs.
+// If a caller writes into one result, inputs, constants, other results and later runs do not change.
 TEST(Execute, ResultsOwnTheirMemory) {
   const TensorList x{random_tensor({4, 6}, 3)};
   const Tensor weight = random_tensor({4, 6}, 4);
@@ -141,7 +141,7 @@ TEST(Execute, ABoundTensorGetsItsResultWhateverItOverlaps) {
   EXPECT_EQ(values_of(parts), expected);
 }
 
-// As the update of a weight: the last step writes over the input, if nobody reads it later.
+// Like the update of a weight: the last step writes over the input if no later step reads it.
 TEST(Execute, AResultIsWrittenOverTheInputThatItIsBoundTo) {
   const TensorList x{random_tensor({8, 8}, 5), random_tensor({8, 8}, 6)};
   const Program step = [](const TensorList& in) -> TensorList { return {sub(in[0], mul(in[1], Scalar(0.5)))}; };
@@ -162,7 +162,7 @@ TEST(Execute, AResultIsWrittenOverTheInputThatItIsBoundTo) {
   }
 }
 
-// A decoder's cache, as its slices and as positions: what changes is written where the input lies.
+// A decoder's cache, as slices and as indices: the new values are written where the input lies.
 TEST(Execute, StateStaysWhereItIs) {
   const Tensor place = Tensor::from<int64_t>(std::vector<int64_t>{5}, {1});
   const TensorList x{random_tensor({8, 6}, 1), random_tensor({1, 6}, 2)};
@@ -193,7 +193,7 @@ TEST(Execute, StateStaysWhereItIs) {
     for (const StepExecution& one : executions) EXPECT_NE(one.entry.op, kDenseCopy);
     EXPECT_EQ(Device::current().memory_stats().live, live);
     EXPECT_EQ(in[0].to_host<float>(), expected[1]);
-    // Elsewhere, or nowhere: the input stays as it was.
+    // Results elsewhere, or none: the input does not change.
     const TensorList apart{clone(x[0]), x[1]};
     const Tensor elsewhere = random_tensor({8, 6}, 9);
     EXPECT_EQ(values_of(run(program, apart, TensorList{Tensor(), elsewhere})), expected);
@@ -203,7 +203,7 @@ TEST(Execute, StateStaysWhereItIs) {
   }
 }
 
-// The old state is a result, is read by a later step, or is what is written into the part; or a result is a view of it.
+// The old state is a result, or a later step reads it, or it is written into the part; or a result is a view of it.
 TEST(Execute, StateThatSomebodyElseLooksAtIsCopied) {
   const TensorList x{random_tensor({8, 6}, 1), random_tensor({1, 6}, 2)};
   const Program codes[] = {
@@ -232,7 +232,7 @@ TEST(Execute, StateThatSomebodyElseLooksAtIsCopied) {
   }
 }
 
-// Two inputs in one memory: the one would see what is written into the other.
+// Two inputs in the same memory: a write into one would change the other.
 TEST(Execute, StateThatAnotherInputSharesIsCopied) {
   const Program code = [](const TensorList& in) -> TensorList {
     const Tensor next = slice_scatter(in[0], slice(in[1], 0, 0, 1), 0, 3, 4);
@@ -247,7 +247,7 @@ TEST(Execute, StateThatAnotherInputSharesIsCopied) {
   EXPECT_EQ(both.to_host<float>(), expected[1]);
 }
 
-// What is written in between lies in one block: one copy of the base, and none for each write.
+// The values written in between lie in one block: one copy of the base, and none for each write.
 TEST(Execute, AChainOfPartWritesCopiesItsBaseOnce) {
   const TensorList x{random_tensor({8, 6}, 1), random_tensor({1, 6}, 2)};
   const Program code = [](const TensorList& in) -> TensorList {
@@ -339,7 +339,7 @@ TEST(Execute, ARecordedRunIsRecorded) {
   EXPECT_EQ(run(outer, x)[0].to_host<float>(), relu(code(x)[0]).to_host<float>());
 }
 
-// On a synchronous device the error comes at the call, and what the run could have written has it as poison.
+// On a synchronous device the call fails, and everything that the run could have written is poisoned with the error.
 class FailingRuns : public ::testing::Test {
  protected:
   static TensorList function(const TensorList& in) {
@@ -515,7 +515,7 @@ TEST_F(FakeExecute, SeveralDevicesAndTheHostTakePartInOneProgram) {
 }
 
 TEST_F(FakeExecute, ADeviceWithoutAPrimitiveRunsItsDecompositionInTheSegment) {
-  async_control().reference = false;  // the fake's own few primitives
+  async_control().reference = false;  // only the fake's few own primitives
   loader::register_provider("plain", fakes::async_query);
   const Device plain("plain:0");
   async_control().reference = true;
@@ -534,7 +534,7 @@ TEST_F(FakeExecute, ADeviceWithoutAPrimitiveRunsItsDecompositionInTheSegment) {
   EXPECT_EQ(planned, eager);
 }
 
-// State of other dims than the input in whose memory it lies, read by a step by itself.
+// State whose dims differ from the input in whose memory it lies, read by a separate step.
 TEST_F(FakeExecute, TheHostReadsStateWhereItLies) {
   async_control().reference = false;
   loader::register_provider("scarce", fakes::async_query);
@@ -556,7 +556,7 @@ TEST_F(FakeExecute, TheHostReadsStateWhereItLies) {
   }
 }
 
-// The host reads the constant in a step by itself, after the result that is bound to the constant's tensor is made.
+// The host reads the constant in a separate step, after the result that is bound to the constant's tensor is made.
 TEST_F(FakeExecute, AResultKeepsOffAConstantThatOnlyAStepByItselfReads) {
   async_control().reference = false;
   loader::register_provider("few", fakes::async_query);

@@ -137,7 +137,7 @@ std::string refusal_of(const std::function<void()>& code) {
   return "";
 }
 
-// True if the parts stand in `text` in this order.
+// True if the parts occur in `text` in this order.
 bool in_order(const std::string& text, const std::vector<std::string>& parts) {
   size_t at = 0;
   for (const std::string& part : parts) {
@@ -161,7 +161,7 @@ TEST(Graph, AValueUsedUnderAnotherInterpreterIsAnErrorWithBothNames) {
              },
              [&] { fill_(value, 1); }, [&] { add_out(value, known, known); }, [&] { value.to(Device::host()); }}) {
       const std::string text = refusal_of(use);
-      if (text.empty() && value.device() == Device::host()) continue;  // moved nowhere
+      if (text.empty() && value.device() == Device::host()) continue;  // does not move
       EXPECT_TRUE(in_order(text, {first_name, state, under})) << text;
     }
   };
@@ -206,7 +206,7 @@ TEST(Graph, WritesFromTheHostAreSteps) {
     copy.copy_from(data.data());
     return {copy};
   });
-  std::fill(data.begin(), data.end(), 0.0f);  // it was the caller's again
+  std::fill(data.begin(), data.end(), 0.0f);  // it belongs to the caller again
   EXPECT_EQ(run(graph, std::vector<Tensor>{x})[0].to_host<float>(), (std::vector<float>{1, 2, 3, 4, 5, 6}));
 }
 

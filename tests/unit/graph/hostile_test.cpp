@@ -1,5 +1,5 @@
-// Records that no functor would make: every op with attributes and inputs at random. A graph of one is refused with an
-// error, or it prepares and runs; nothing crashes.
+// Records that no functor would make: every op with random attributes and inputs. A graph of one such record is refused
+// with an error, or it prepares and runs; nothing crashes.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -18,8 +18,8 @@
 namespace tenon::graph {
 namespace {
 
-constexpr int kRounds = 400;                // of each op
-constexpr int64_t kMostElements = 1 << 16;  // of what is run
+constexpr int kRounds = 400;                // per op
+constexpr int64_t kMostElements = 1 << 16;  // most elements of a record that is run
 
 class Hostile {
  public:
@@ -50,7 +50,7 @@ class Hostile {
     return result;
   }
 
-  // Often of the dims of the first, so that records get through the first checks.
+  // Often dims of the first input, so that records pass the first checks.
   std::string input(uint32_t id) {
     constexpr std::string_view types[] = {"f32", "f32", "f32", "f32", "f64", "i64", "i32", "bool", "f16", "u8"};
     std::vector<int64_t> shape = base_;

@@ -81,7 +81,7 @@ class Islands : public ::testing::Test {
     return all;
   }
 
-  // Runs `code` plainly, and under `seeds` draws of islands. Gives how many nodes ran in islands.
+  // Runs `code` plainly, and under `seeds` draws of islands. Returns the number of nodes that ran in islands.
   static size_t expect_same(const TensorList& inputs, const Program& code, uint64_t seeds) {
     const std::vector<std::vector<uint32_t>> wanted = values(run(record(inputs, code), inputs));
     size_t in_islands = 0;
@@ -169,7 +169,8 @@ TEST_F(Islands, StepsThatWriteInPlaceKeepTheirOrder) {
   EXPECT_GT(expect_same({random_tensor({5, 3}, 8)}, code, 20), 0u);
 }
 
-// The island waits for its last node, and so does the step that reads `state`; what writes `state` waits for neither.
+// The island runs when its last node can run, and the step that reads `state` waits for the island. The step that
+// writes `state` needs neither of them, but must still run after the reader.
 TEST_F(Islands, AWriteInPlaceWaitsForAReaderThatWaitsForAnIsland) {
   const Program code = [](const TensorList& in) -> TensorList {
     Tensor state = exp(in[0]);
@@ -182,7 +183,7 @@ TEST_F(Islands, AWriteInPlaceWaitsForAReaderThatWaitsForAnIsland) {
   EXPECT_GT(expect_same({random_tensor({5, 3}, 9)}, code, 5), 0u);
 }
 
-// A program of `size` ops, each on random values before it; many are views.
+// A program of `size` ops, each on random earlier values; many are views.
 Program random_program(uint32_t seed, int size) {
   return [seed, size](const TensorList& in) -> TensorList {
     std::mt19937 random(seed);
@@ -258,7 +259,7 @@ TEST_F(IslandErrors, AFaultNamesItsNodeAsAPlainRunDoes) {
     const auto read = [&] { run(whole, std::vector<Tensor>{x, bad})[static_cast<size_t>(output)].to_host<float>(); };
     EXPECT_EQ(error_of(read), wanted);
   }
-  // The next run is sound.
+  // The next run succeeds.
   EXPECT_EQ(values(run(whole, std::vector<Tensor>{x, good})), values(run(plain, std::vector<Tensor>{x, good})));
 }
 
@@ -363,7 +364,8 @@ TEST_F(IslandErrors, ReportsWhatRanAsOneAndWhyTheRestDidNot) {
   EXPECT_GE(counted, in_graphs);
 }
 
-// A demand that the device keeps anyway reaches no table; one above what it states keeps the node out of all tables.
+// A demand that the device meets anyway is not in the table. A demand above the device's statement keeps the node out
+// of all tables.
 TEST_F(Islands, ANodeThatDemandsMoreThanTheDeviceStatesStaysOutside) {
   async_control().graph_seed = 0;
   const Tensor x = random_tensor({3, 2}, 1);
@@ -390,7 +392,7 @@ TEST_F(Islands, ANodeThatDemandsMoreThanTheDeviceStatesStaysOutside) {
   EXPECT_EQ(values(run(parted, std::vector<Tensor>{x})), values(run(whole, std::vector<Tensor>{x})));
 }
 
-// The device stays lost, so this test is the last that uses it.
+// The device stays lost, so this must be the last test that uses it.
 TEST_F(IslandErrors, XLostDeviceIsTheErrorOfTheRun) {
   const Tensor x = random_tensor({3, 2}, 1), index = indices({1, 2});
   Executable graph = gathers(x, index);

@@ -1,4 +1,4 @@
-// The layout pass: which values lie with channels last, and what it costs to get there.
+// The layout pass: which values get channels last, and which reorders that costs.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -40,7 +40,7 @@ Graph record(const TensorList& inputs, const Program& code) {
   return recorder.finish(code(values));
 }
 
-// The ops in order; reorders as "last" and "rows".
+// The ops in order; reorders are shown as "last" and "rows".
 std::string ops_of(const Graph& graph) {
   std::string text;
   for (NodeId id = graph.first(); id != kNoNode; id = graph.next(id)) {
@@ -53,7 +53,7 @@ std::string ops_of(const Graph& graph) {
   return text;
 }
 
-// `plain` is what the program gave before.
+// `plain` holds the results of the program before the pass.
 void expect_close(const TensorList& found, const TensorList& plain, const TensorList& wanted) {
   ASSERT_EQ(found.size(), wanted.size());
   for (size_t i = 0; i < found.size(); ++i) {
@@ -64,7 +64,8 @@ void expect_close(const TensorList& found, const TensorList& plain, const Tensor
   }
 }
 
-// What the pass makes of `code`. Checks that the graph is one, computes the same, and stays as it is the second time.
+// The ops after the pass on `code`. Checks that the graph is valid, computes the same, and does not change the second
+// time.
 Graph laid_out(const TensorList& inputs, const Program& code) {
   Graph graph = record(inputs, code);
   const TensorList plain = run(prepare(graph), inputs);
@@ -164,7 +165,7 @@ TEST(Layout, AReorderThatSomebodyWroteIsNoReason) {
   EXPECT_EQ(ops_of(graph), "relu");
 }
 
-// An executable follows the graph: what reads and makes channels last has these strides.
+// An executable follows the graph: steps that read or make channels last use these strides.
 TEST(Layout, StepsHaveTheOrdersThatThePassChose) {
   const TensorList in{random_tensor({2, 4, 10, 10}, 1)};
   const Tensor a = random_tensor({8, 4, 3, 3}, 2);

@@ -1,4 +1,4 @@
-// Records code with every size open, and compares its runs at other sizes with the code run eagerly.
+// Records code with every size open, and compares its runs at other sizes with the same code run eagerly.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ inline TensorList random_inputs(const std::vector<Dims>& shapes) {
   return inputs;
 }
 
-// `code` recorded for f32 inputs of `hints`, each axis a symbol of its own: "s0.1" is axis 1 of input 0.
+// Records `code` for f32 inputs of `hints`. Each axis is a symbol of its own: "s0.1" is axis 1 of input 0.
 inline Graph record_open(const std::vector<Dims>& hints, const OpenCode& code) {
   Recorder recorder(Device::current());
   InterpreterScope scope(recorder);
@@ -46,7 +46,7 @@ inline Graph record_open(const std::vector<Dims>& hints, const OpenCode& code) {
   return recorder.finish(code(inputs));
 }
 
-// Why `graph` does not serve inputs of these shapes, without the number of its recording.
+// Returns why `graph` cannot be used for inputs of these shapes, without the number of its recording.
 inline std::string why_not_for(const Graph& graph, const std::vector<Dims>& shapes) {
   symbolic::Values sizes(graph.arena());
   std::string why = why_not(graph, random_inputs(shapes), &sizes);
@@ -64,7 +64,7 @@ inline void expect_bits(const Tensor& result, const Tensor& expected) {
   EXPECT_TRUE(bytes == 0 || std::memcmp(a.data(), b.data(), bytes) == 0);
 }
 
-// `graph` serves these shapes, and its results have the bits of `code` run eagerly.
+// Expects that `graph` accepts these shapes, and that its results have the bits of `code` run eagerly.
 inline void expect_serves(const Graph& graph, const std::vector<Dims>& shapes, const OpenCode& code) {
   SCOPED_TRACE(fmt::format("with the first input of {}", shapes[0]));
   const TensorList inputs = random_inputs(shapes);

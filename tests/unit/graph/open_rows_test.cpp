@@ -1,6 +1,6 @@
-// Every row, recorded with open sizes: runs at other sizes have the bits of eager. The guards of each case stand in
-// open_rows.txt, so that a row that becomes less general is seen. Where the file differs from what is found,
-// SYMBOLIC_GOLDEN=write writes it anew.
+// Every row, recorded with open sizes: runs at other sizes have the bits of eager runs. The guards of each case are in
+// open_rows.txt, so that a row that becomes less general is noticed. If the file differs, SYMBOLIC_GOLDEN=write
+// rewrites it.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -32,7 +32,7 @@ struct Case {
   double high = 0.8;
 };
 
-// Calls that are general: what row_cases() writes as numbers is written as sizes here.
+// General forms of calls: sizes that row_cases() writes as numbers are open here.
 std::vector<Case> general_cases() {
   using X = const TensorList&;
   using R = TensorList;
@@ -205,7 +205,7 @@ TensorList values_of(const Case& row, const std::vector<Dims>& shapes) {
   return values;
 }
 
-// Other shapes that the guards of `graph` allow: free symbols at random, others as the guards give them.
+// Other shapes that the guards of `graph` allow: free symbols are random, the guards determine the others.
 std::optional<std::vector<Dims>> other_shapes(Graph& graph, const std::vector<Dims>& hints, std::mt19937* random) {
   const symbolic::ArenaScope scope(graph.arena());
   symbolic::Values values(graph.arena());
@@ -224,7 +224,7 @@ std::optional<std::vector<Dims>> other_shapes(Graph& graph, const std::vector<Di
   return shapes;
 }
 
-// Records `row`, runs it at other sizes, and gives its guards in one line; those of inputs are left out.
+// Records `row`, runs it at other sizes, and returns its guards in one line, without those of inputs.
 std::string check(const Case& row, std::set<std::string>* met) {
   SCOPED_TRACE(row.name);
   Recorder recorder(Device::current());
@@ -242,7 +242,7 @@ std::string check(const Case& row, std::set<std::string>* met) {
   std::mt19937 random(17);
   int runs = 0;
   std::vector<Dims> shapes = row.shapes;
-  std::optional<Executable> before;  // for the sizes of the run before
+  std::optional<Executable> before;  // for the sizes of the previous run
   for (int attempt = 0; attempt < 2000 && runs <= kOtherSizes; ++attempt) {
     if (attempt > 0) {
       std::optional<std::vector<Dims>> others = other_shapes(graph, row.shapes, &random);
@@ -259,7 +259,7 @@ std::string check(const Case& row, std::set<std::string>* met) {
       try {
         expected = row.call(values);
         for (const Tensor& tensor : expected) tensor.wait();
-      } catch (const Error&) {  // an index in the data is outside at these sizes
+      } catch (const Error&) {  // an index in the data is out of range at these sizes
         EXPECT_THROW((void)recorded(), Error);
         if (attempt == 0) throw;
         continue;
@@ -286,7 +286,7 @@ TEST(OpenRows, RunAtOtherSizesWithTheBitsOfEager) {
   std::set<std::string> met;
   std::string text;
   for (const Case& row : all_cases()) {
-    // With fixed sizes a product gives the squares, with open ones the differences do, which round in another way.
+    // With fixed sizes a product gives the squares, with open sizes the differences do; their rounding differs.
     if (row.name == "cdist, many rows") continue;
     try {
       text += check(row, &met);

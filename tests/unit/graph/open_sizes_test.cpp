@@ -43,7 +43,7 @@ TEST(OpenSizes, AReadOfDimsIsAGuardWithTheReaderAsContext) {
             "recording was made for S0 == 7 (dims()), but S0 (s0.0, axis 0 of input '0') is 5.");
 }
 
-// One axis that is read binds that axis, and no other.
+// Reading one axis binds that axis and no other.
 TEST(OpenSizes, AReadOfOneDimBindsThatAxisAlone) {
   const Code code = [](const TensorList& in) -> TensorList { return {mul(in[0], Scalar(in[0].dim(-1)))}; };
   const Graph graph = record_open({{7, 4}}, code);
@@ -59,7 +59,7 @@ TEST(OpenSizes, AReadOfElementsBindsTheirNumberAndNotTheDims) {
   EXPECT_NE(why_not_for(graph, {{5, 4}}), "");
 }
 
-// `contiguous` of a transposed tensor depends on sizes that its dims need not show.
+// `contiguous` of a transposed tensor depends on sizes that need not be in its dims.
 TEST(OpenSizes, AReadOfTheLayoutBindsWhatTheLayoutFollowsFrom) {
   const Code code = [](const TensorList& in) -> TensorList {
     const Tensor rows = narrow(in[0], 1, 0, 3);  // row-major only if in[0] has three columns
@@ -127,7 +127,7 @@ TEST(OpenSizes, AValueOfAFinishedRecordingHasNoSizes) {
   EXPECT_EQ(a.rank(), 1);
 }
 
-// Eager copies in `reshape` at some sizes and not at others, and then a write is seen or is not.
+// Eager `reshape` copies at some sizes and not at others. So a later write is visible in the result or not.
 TEST(OpenSizes, AWriteThroughAViewWhoseKindDependsOnSizesBindsThem) {
   const Code code = [](const TensorList& in) -> TensorList {
     Tensor x = clone(in[0]);
@@ -181,7 +181,7 @@ TEST(OpenSizes, AReadOfElementsThatAreSizesIsAGuard) {
   expect_serves(graph, {{7, 4}}, code);
 }
 
-// They are constants of the program then, with the numbers of the hints.
+// They are then constants of the program, with the numbers of the hints.
 TEST(OpenSizes, SizesThatMeetAValueAreBound) {
   const Code code = [](const TensorList& in) -> TensorList {
     const SymDims s = sizes(in[0]);
@@ -203,7 +203,7 @@ TEST(OpenSizes, ATensorOfSizesIsNotWritten) {
   EXPECT_THROW((void)record_open({{3, 4}}, code), Error);
 }
 
-// A step of a decoder: x is [1, 4], the cache [2, n, 4]; what follows the attention does not see n.
+// A step of a decoder: x is [1, 4], the cache [2, n, 4]; ops after the attention do not depend on n.
 TensorList decode(const TensorList& in, const Tensor& weight) {
   const Tensor x = matmul(tanh(in[0]), weight);
   const Tensor cache = concat(TensorList{in[1], expand(unsqueeze(x, 0), {2, 1, 4})}, 1);
@@ -215,7 +215,8 @@ TensorList decode(const TensorList& in, const Tensor& weight) {
   return {add(matmul(mixed, weight), x), marked, permute(cache, {1, 0, 2})};
 }
 
-// Only what sees the size is prepared anew; results have the bits of eager runs, whatever the size before was.
+// Only steps that depend on the size are prepared again; results have the bits of eager runs, whatever the last size
+// was.
 TEST(OpenSizes, AnExecutableForOtherSizesTakesWhatTheyDoNotChange) {
   const Tensor weight = random_input({4, 4}, 9);
   const OpenCode code = [&](const TensorList& in) { return decode(in, weight); };
@@ -272,7 +273,7 @@ TEST(OpenSizes, ASizeThatOverflowsIsAnErrorWithSymbolAndOp) {
             "S1 (s0.1, axis 1 of input '0') is 4194304.");
 }
 
-// A negative size is no recording's: the guard says so, and eager's error names the op.
+// No recording accepts a negative size: the guard says so, and eager's error names the op.
 TEST(OpenSizes, ANegativeSizeBreaksTheGuardOfTheOpThatMakesIt) {
   const Code code = [](const TensorList& in) -> TensorList {
     return {full(SizeList{sizes(in[0])[0] - 5}, Scalar(1.0), DType::f32)};
@@ -283,7 +284,7 @@ TEST(OpenSizes, ANegativeSizeBreaksTheGuardOfTheOpThatMakesIt) {
   EXPECT_NE(error_of_prepare(graph, {3, 4}).find("S0 - 5 is -2"), std::string::npos) << error_of_prepare(graph, {3, 4});
 }
 
-// Who runs inputs that are not those that the sizes were bound from is refused before any launch.
+// If the inputs are not those whose sizes were bound, the run is refused before any launch.
 TEST(OpenSizes, InputsOfOtherSizesThanThoseThatWereBoundAreRefused) {
   const Graph graph = record_open({{7, 4}}, [](const TensorList& in) -> TensorList { return {relu(in[0])}; });
   symbolic::Values sizes(graph.arena());
@@ -306,7 +307,7 @@ TEST(OpenSizes, BackwardOfARecordedForwardIsRightAtOtherSizesOrRefused) {
   expect_serves(graph, {{5, 6}, {6, 2}}, code);
 }
 
-// The count of a mean is a number of its gradient; a broadcast is undone at every size.
+// The count of a mean is a number in its gradient; a broadcast is undone at every size.
 TEST(OpenSizes, GradientsOfMeansBroadcastsAndPartsStayOpen) {
   const Code code = [](const TensorList& in) -> TensorList {
     autograd::GradientInterpreter gradients(autograd::interpreter_below());

@@ -1,4 +1,4 @@
-// Passes: the ops before and after, idempotence, equal results; each on sizes that are symbols.
+// Passes: the ops before and after, idempotence, equal results; each also on sizes that are symbols.
 #include "core/graph/passes/passes.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ Graph record(const TensorList& inputs, const Program& code) {
   return graph;
 }
 
-// Bytes that a run of `graph`, whose nodes run one by one, allocates for values between them.
+// Bytes that a run of `graph`, whose nodes run one by one, allocates for inner values.
 uint64_t planned(const Graph& graph) { return planned_memory(prepare(graph, {.fuse = false})).peak; }
 
 // The names of the ops, in order: "matmul add relu".
@@ -70,7 +70,7 @@ void expect_close(const std::vector<std::vector<float>>& a, const std::vector<st
   }
 }
 
-// `pass` makes the ops `after`, changes nothing the second time, and keeps the results.
+// Expects that `pass` makes the ops `after`, changes nothing the second time, and keeps the results.
 void expect_pass(std::string_view pass, const TensorList& inputs, const Program& code, const std::string& after,
                  const PassOptions& options = {}) {
   Graph graph = record(inputs, code);
@@ -85,7 +85,7 @@ void expect_pass(std::string_view pass, const TensorList& inputs, const Program&
   expect_close(results_of(graph, inputs), before, row.bound.empty());
 }
 
-// Numbers and their reals: a tensor as a quantised model has it.
+// Quantised numbers and their real values: a tensor as in a quantised model.
 Tensor scale_of(double value) { return full({}, Scalar(value), DType::f32); }
 Tensor zero_of(int64_t value, DType dtype) { return full({}, Scalar(value), dtype); }
 Tensor as_numbers(const Tensor& x, double scale, int64_t zero, DType dtype = DType::u8) {
@@ -97,7 +97,7 @@ Tensor as_reals(const Tensor& q, double scale, int64_t zero) {
 Tensor random_numbers(const Dims& dims, uint32_t seed, DType dtype) {
   return as_numbers(random_tensor(dims, seed), 1.0 / 64, dtype == DType::u8 ? 128 : 0, dtype);
 }
-// A weight of i8 whose scale differs along `dim`; it is no input, so it is a constant.
+// An i8 weight whose scale differs along `dim`; it is not an input, so it is a constant.
 Tensor weight_of(const Dims& dims, uint32_t seed, int64_t dim) {
   const Tensor scale = add(abs(random_tensor({dims[static_cast<int32_t>(dim)]}, seed)), Scalar(0.5));
   const Tensor zeros = full({dims[static_cast<int32_t>(dim)]}, Scalar(int64_t{0}), DType::i8);
@@ -283,7 +283,8 @@ TEST(Passes, SquaresInverseRootsAndSiluAreOneOp) {
       "square add sqrt rsqrt silu sigmoid mul pow div");
 }
 
-// The query, the key and the value in one tensor. Places out of order, from the end or outside stay gathers.
+// The query, the key and the value in one tensor. Indices that are unsorted, counted from the end or out of range
+// remain gathers.
 TEST(Passes, GathersOfKnownPlacesInARowAreViews) {
   const auto places = [](std::vector<int64_t> all, const Dims& dims) { return Tensor::from<int64_t>(all, dims); };
   expect_pass(
@@ -395,7 +396,7 @@ TEST(Passes, AnUnknownPassIsAnErrorThatNamesTheNearest) {
   EXPECT_NE(status.message().find("'epilogue', perhaps 'epilogues'"), std::string::npos) << status.message();
 }
 
-// What the second rung of the ladder does with a product and its epilogues, on any device.
+// The second rung of the ladder for a product and its epilogues, on any device.
 TEST(Passes, EpiloguesAreAlsoOps) {
   const TensorList in{random_tensor({4, 6}, 1), random_tensor({6, 5}, 2), random_tensor({5}, 3),
                       random_tensor({4, 5}, 4)};
@@ -461,7 +462,7 @@ TEST(Passes, HeadsThatShareKeysAndValuesAreRows) {
 TEST(Passes, AttentionOfProductsIsOneOp) {
   const TensorList in{random_tensor({2, 6, 3, 4}, 1), random_tensor({2, 5, 6, 4}, 2), random_tensor({2, 6, 5, 7}, 3),
                       random_tensor({2, 1, 1, 5}, 4)};
-  // Queries and keys with parts of the scale before the product; the mask after it.
+  // Queries and keys, each multiplied by a part of the scale before the product; the mask after it.
   expect_pass(
       "attention", in,
       [](const TensorList& x) -> TensorList {
@@ -470,7 +471,8 @@ TEST(Passes, AttentionOfProductsIsOneOp) {
         return {matmul(softmax(add(x[3], scores), 3), x[2])};
       },
       "permute attention");
-  // A number far below 0 in place of scores, of one row everywhere; a choice by what is kept, and by what is not.
+  // Masked scores become a number far below 0. The first row keeps all scores, the last row none. The first mask says
+  // which scores are kept, the second one which are dropped.
   expect_pass(
       "attention", in,
       [](const TensorList& x) -> TensorList {
@@ -486,7 +488,7 @@ TEST(Passes, AttentionOfProductsIsOneOp) {
         return {matmul(softmax(masked_fill(scores, gt(x[3], Scalar(0)), Scalar(-1e30)), 3), x[2])};
       },
       "gt cast mul permute attention");
-  // A list that is added to the queries is a value of its own.
+  // A list that is added to the queries is a separate value.
   expect_pass(
       "attention", in,
       [](const TensorList& x) -> TensorList {
@@ -515,7 +517,7 @@ TEST(Passes, ScoresThatAreNoAttentionStay) {
         return {matmul(softmax(where(keep, matmul(x[0], x[1]), Scalar(-INFINITY)), 3), x[2])};
       },
       "gt matmul where softmax matmul");
-  // What a number nearer to 0 replaces would count in a row of which nothing is kept.
+  // If the number is nearer to 0, replaced scores would count in a row of which nothing is kept.
   stays(
       [](const TensorList& x) -> TensorList {
         const Tensor keep = gt(x[4], Scalar(0));
@@ -525,7 +527,7 @@ TEST(Passes, ScoresThatAreNoAttentionStay) {
   // Values broadcast.
   stays([](const TensorList& x) -> TensorList { return {matmul(softmax(matmul(x[0], x[1]), 3), x[3])}; },
         "matmul softmax matmul");
-  // Another reads the weights.
+  // Another op reads the weights.
   stays(
       [](const TensorList& x) -> TensorList {
         const Tensor weights = softmax(matmul(x[0], x[1]), 3);
@@ -548,7 +550,7 @@ TEST(Passes, AttentionOfSharedHeadsIsOneOp) {
   EXPECT_EQ(wrong_in(graph), "");
   EXPECT_EQ(ops_of(graph), "unsqueeze squeeze unsqueeze squeeze attention");
   expect_close(results_of(graph, in), before, false);
-  // Few queries stay rows of a product.
+  // A few queries remain rows of a product.
   Graph few = record({random_tensor({2, 6, 3, 4}, 1), in[1], in[2]}, code);
   join_groups(&few, {});
   const std::string products = ops_of(few);
@@ -584,7 +586,7 @@ return %9
 TEST(Passes, ANodeStandsBeforeItsFirstReader) {
   const TensorList in{random_tensor({32, 32}, 1)};
   const auto code = [](const TensorList& x) -> TensorList {
-    const Tensor late = exp(x[0]), later = mul(x[0], late);  // read at the end alone
+    const Tensor late = exp(x[0]), later = mul(x[0], late);  // read only at the end
     return {add(add(sum(matmul(matmul(x[0], x[0]), x[0])), later), late)};
   };
   expect_pass("order", in, code, "matmul matmul sum exp mul add add");
@@ -594,11 +596,11 @@ TEST(Passes, ANodeStandsBeforeItsFirstReader) {
   EXPECT_LT(planned(graph), before);
 }
 
-// Where exchanges of ranks bring what is read: what can be done before should be.
+// If exchanges of ranks deliver an input, ops that do not depend on it should run before.
 TEST(Passes, ANodeIsNotPutBehindOneThatMayWait) {
   const TensorList in{random_tensor({32, 32}, 1), Tensor::from({1.0F}, {}).to(DType::boolean)};
   const auto code = [](const TensorList& x) -> TensorList {
-    const Tensor late = exp(x[0]);  // read at the end alone
+    const Tensor late = exp(x[0]);  // read only at the end
     const Tensor brought = cond(
         x[1], [&] { return TensorList{relu(x[0])}; }, [&] { return TensorList{neg(x[0])}; })[0];
     return {add(add(sum(matmul(matmul(brought, brought), x[0])), late), x[0])};
@@ -631,7 +633,7 @@ TensorList scores_and_classes(std::vector<int64_t> classes) {
 }
 
 TEST(Passes, TheLossOfClassesComparesPlaces) {
-  std::vector<int64_t> classes(8192);  // so many that zeros are not computed while they are recorded
+  std::vector<int64_t> classes(8192);  // so many that zeros are not computed while recording
   for (size_t i = 0; i < classes.size(); ++i) classes[i] = static_cast<int64_t>(i * 7 % 24);
   const TensorList in = scores_and_classes(std::move(classes));
   Graph graph = record(in, [](const TensorList& x) -> TensorList { return loss_of_classes(x[0], x[1]); });

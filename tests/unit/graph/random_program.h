@@ -1,5 +1,5 @@
 // Random programs over the ops that passes look for: with writes through overlapping views, several outputs, constants,
-// control flow inside of control flow, and values of f32, f64, i32 and bool.
+// nested control flow, and values of f32, f64, i32 and bool.
 #pragma once
 
 #include <functional>
@@ -38,13 +38,13 @@ inline Tensor random_numbers(const Dims& dims, uint32_t seed) {
 class RandomProgram {
  public:
   // `smooth`: a small change of an input or of a rounding changes no result much. Takes three inputs: two of f32 and
-  // one of i32, of shape [4, 4]. `control`: with control flow, which passes no gradient on where it is recorded.
+  // one of i32, of shape [4, 4]. `control`: with control flow, which passes on no gradient if it is recorded.
   RandomProgram(uint32_t seed, int size, bool smooth, bool control = true)
       : seed_(seed), smooth_(smooth), control_(control) {
     for (int i = 0; i < size; ++i) steps_.push_back(static_cast<uint32_t>(i));
   }
 
-  // The program without step `at` of those that it has. The other steps stay what they are.
+  // The program without the step at index `at`. The other steps do not change.
   RandomProgram without(size_t at) const {
     RandomProgram smaller = *this;
     smaller.steps_.erase(smaller.steps_.begin() + static_cast<ptrdiff_t>(at));
@@ -52,7 +52,7 @@ class RandomProgram {
   }
   size_t size() const { return steps_.size(); }
 
-  // The program with constants that `place` made of its own: of global tensors, say.
+  // The program with its constants converted by `place`, for example to global tensors.
   RandomProgram with_constants(std::function<Tensor(const Tensor&)> place) const {
     RandomProgram placed = *this;
     placed.place_ = std::move(place);
@@ -111,7 +111,7 @@ class RandomProgram {
     }
   }
 
-  // A function of a region: what it does was drawn before, since eager code calls one branch and a recorder both.
+  // A function of a region. Its ops were drawn before, because eager code calls one branch and a recorder both.
   static Tensor inside(uint32_t what, const Tensor& a, const Tensor& b) {
     switch (what) {
       case 0: return add(mul(a, Scalar(0.5)), b);
@@ -121,7 +121,7 @@ class RandomProgram {
     }
   }
 
-  // Control flow that reads values around it, `depth` more inside of it.
+  // Control flow that reads values around it, with `depth` more levels inside.
   Tensor controlled(uint32_t kind, uint32_t what, const Tensor& a, const Tensor& b, const Tensor& truth,
                     uint32_t depth) {
     const auto body = [&, what, depth](const Tensor& x, const Tensor& y) {
@@ -173,7 +173,7 @@ class RandomProgram {
     }
   }
 
-  // In place, through views that overlap others.
+  // In-place ops, through views that overlap others.
   void writes() {
     const Tensor a = pick(floats_), b = pick(floats_);
     if (a.strides()[0] == 0 || a.strides()[1] == 0) return;
@@ -205,7 +205,7 @@ class RandomProgram {
 
   Tensor rows(const Tensor& x) { return sub(x, mean(x, {-1}, true)); }
 
-  // What exporters write.
+  // Patterns that exporters write.
   void patterns() {
     const Tensor a = pick(floats_);
     switch (below(9)) {

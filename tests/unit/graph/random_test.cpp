@@ -1,5 +1,5 @@
 // Random graphs: each pass alone on 2,000 of them, and all together. An exact pass keeps every bit, a bounded one stays
-// within its bound; each is idempotent. A graph that fails is made smaller, and printed as text.
+// within its bound; each is idempotent. A failing graph is shrunk, and printed as text.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -27,7 +27,7 @@ std::string record(uint32_t seed, bool smooth) {
   TensorList values;
   for (const Tensor& input : inputs_of(seed)) values.push_back(recorder.input(input.dtype(), input.dims()));
   Graph graph = recorder.finish(RandomProgram(seed, kOps, smooth)(values));
-  // Passes also get graphs with known values, with nodes that nobody needs, and with epilogues.
+  // Passes also get graphs with known values, with unused nodes, and with epilogues.
   if (seed % 4 == 1) graph.replace(graph.inputs()[1], graph.add_constant(random_tensor({4, 4}, seed)));
   if (seed % 4 == 2) graph.set_outputs({graph.outputs()[0], graph.outputs()[3]});
   if (seed % 4 == 3) take_epilogues(&graph, {});
@@ -55,7 +55,7 @@ void expect_right(const Rewriting& rewriting, uint32_t* changed = nullptr) {
 
 class EveryPass : public ::testing::TestWithParam<const Pass*> {};
 
-// With a limit of memory below what the graph takes, where there is a way to meet it.
+// With a limit of memory below the need of the graph, where it can be met.
 void run_under_a_limit(const Pass& pass, Graph* graph) {
   RecomputeReport report;
   RecomputeOptions recompute{.report = &report};
@@ -91,7 +91,7 @@ INSTANTIATE_TEST_SUITE_P(RandomGraphs, EveryPass, ::testing::ValuesIn(rows()),
                          [](const auto& info) { return std::string(info.param->name); });
 
 TEST(RandomGraphs, AllPassesKeepTheResults) {
-  // A later pass may make what an earlier one looks for.
+  // A later pass may create a pattern that an earlier pass looks for.
   expect_right({"all passes", false, [](Graph* graph) { optimise(graph); }, false});
 }
 
@@ -114,7 +114,7 @@ TEST(RandomGraphs, GiveWhatEagerRunsGive) {
   }
 }
 
-// A wrong pass is found, and what is left of the graph is small.
+// A wrong pass is detected, and the shrunk graph is small.
 TEST(RandomGraphs, AWrongPassIsFoundAndItsGraphShrinks) {
   const Rewriting wrong{"wrong", true, [](Graph* graph) {
                           for (NodeId id = graph->first(); id != kNoNode; id = graph->next(id)) {

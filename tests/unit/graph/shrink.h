@@ -1,4 +1,4 @@
-// Rewritings of random graphs: what one does wrong, and the smallest graph, as text, that still shows it.
+// Tests rewritings of random graphs: finds what a rewriting does wrong, and the smallest graph, as text, that shows it.
 #pragma once
 
 #include <cmath>
@@ -16,7 +16,7 @@
 
 namespace tenon::graph {
 
-// Runs into outputs full of a pattern that no result has. Nodes of regions run one by one: unit_fusion runs kernels.
+// Runs into outputs that hold a pattern that no result has. Nodes of regions run one by one; unit_fusion runs kernels.
 inline TensorList results_of(const Graph& graph, uint32_t seed) {
   const Executable program = prepare(graph, {.fuse = false});
   TensorList inputs, outputs;
@@ -40,7 +40,7 @@ inline std::string bytes_of(const Tensor& tensor) {
   return bytes;
 }
 
-// What differs between results; nothing if they have the same bits, or are near where `exact` is false.
+// Returns the first difference between results. Without `exact`, floating results may differ slightly.
 inline std::optional<std::string> difference(const TensorList& got, const TensorList& expected, bool exact) {
   for (size_t i = 0; i < expected.size(); ++i) {
     if (bytes_of(got[i]) == bytes_of(expected[i])) continue;
@@ -56,7 +56,7 @@ inline std::optional<std::string> difference(const TensorList& got, const Tensor
   return std::nullopt;
 }
 
-// A pass, or all of them.
+// One pass, or all passes.
 struct Rewriting {
   std::string name;
   bool exact = false;
@@ -64,7 +64,7 @@ struct Rewriting {
   bool idempotent = true;
 };
 
-// What `rewriting` does wrong to the graph of `text`; nothing if all is right.
+// Returns what `rewriting` does wrong to the graph of `text`; nothing if it is right.
 inline std::optional<std::string> fault(const std::string& text, const Rewriting& rewriting, uint32_t seed) {
   Graph plain = parse(text), graph = parse(text);
   const TensorList expected = results_of(plain, seed);
@@ -80,7 +80,8 @@ inline std::optional<std::string> fault(const std::string& text, const Rewriting
   }
 }
 
-// Smaller graphs than `text`: one output less, or a node less whose users read an input of its own type or a new input.
+// Graphs smaller than `text`: one output less, or one node less, whose users then read one of its inputs of the same
+// type or a new input.
 inline std::vector<std::string> smaller(const std::string& text) {
   std::vector<std::string> all;
   const Graph graph = parse(text);
@@ -110,7 +111,7 @@ inline std::vector<std::string> smaller(const std::string& text) {
   return all;
 }
 
-// Makes `text`, which fails, smaller as long as it still fails.
+// Makes the failing graph `text` smaller as long as it still fails.
 inline std::string shrink(std::string text, const Rewriting& rewriting, uint32_t seed) {
   for (bool found = true; found;) {
     found = false;
@@ -119,7 +120,7 @@ inline std::string shrink(std::string text, const Rewriting& rewriting, uint32_t
       try {
         fails = candidate.size() < text.size() && fault(candidate, rewriting, seed).has_value();
       } catch (const Error&) {
-        continue;  // no graph, or one that cannot run as it is
+        continue;  // not a graph, or one that cannot run
       }
       if (!fails) continue;
       text = candidate;

@@ -1,4 +1,4 @@
-// Graphs as text: what is written reads back to the same, and nothing that is wrong is read.
+// Graphs as text: printed graphs parse to the same graph, and invalid text is refused.
 #include "core/graph/text.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,8 @@ Tensor floats(const Dims& dims, float first) {
   return Tensor::from<float>(values, dims);
 }
 
-// A graph with most of what a text has: constants, scalars, attributes, several results, epilogues, labels, precision.
+// A graph with most elements of the text form: constants, scalars, attributes, several results, epilogues, labels,
+// precision.
 Graph rich_graph() {
   Recorder recorder(Device::current(), {.name = "a \"rich\" one"});
   InterpreterScope scope(recorder);
@@ -49,7 +50,7 @@ Graph rich_graph() {
   return graph;
 }
 
-// The text of `graph` with its values numbered anew by their order.
+// The text of `graph` with its values renumbered in order.
 std::string normal(const Graph& graph) { return print(parse(print(graph))); }
 
 TEST(Text, WhatIsWrittenReadsBack) {
@@ -87,8 +88,8 @@ std::string read_file(const std::filesystem::path& path) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
-// The stages of a graph whose name is hostile: only those that changed it, each of which runs with the constants
-// beside.
+// The stages of a graph with a hostile name: only the stages that changed it. Each runs with the constants in a
+// separate file.
 TEST(Dump, WritesStagesThatRun) {
   const ScratchFolder scratch;
   Recorder recorder(Device::current(), {.name = "../../etc/pass\nwd"});
@@ -155,7 +156,8 @@ TEST(Text, ALineThatIsWrongIsNamed) {
   expect_wrong(x + "%2 = expand(%1) {dims: [2, 5]}\nreturn %2\n", "expand");
 }
 
-// Bytes of texts are changed, dropped and doubled at random. Nothing may crash, and what is read is a graph.
+// Bytes of texts are changed, dropped and doubled at random. Nothing may crash, and every text that parses is a valid
+// graph.
 void expect_no_harm(const std::string& text) {
   std::mt19937 random(1);
   size_t read = 0;
@@ -185,7 +187,7 @@ void expect_no_harm(const std::string& text) {
 
 TEST(Text, NoChangeOfATextDoesHarm) { expect_no_harm(print(rich_graph())); }
 
-// True where `a` has the greater sum. One sum after the other: the order is part of the text.
+// True if `a` has the greater sum. One sum after the other: the order is part of the text.
 Tensor above(const Tensor& a, const Tensor& b) {
   const Tensor of_b = sum(b);
   return gt(sum(a), of_b);

@@ -1,4 +1,4 @@
-// The third rung: a device that compiles text and has no primitive of its own computes ops by kernels.
+// The third rung: a device that compiles text and has no primitives computes ops by kernels.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -75,12 +75,13 @@ class CompiledCalls : public ::testing::Test {
 
   static void set(const char* key, const char* value) { ASSERT_TRUE(loader::set_argument(key, value).ok()); }
 
-  // Runs `body` where no earlier choice is remembered: the tables of a thread end with it.
+  // Runs `body` where no earlier choice is remembered: in a new thread, whose tables end with it.
   static void on_fresh_tables(const std::function<void(Device)>& body) {
     std::thread([&] { body(Device("bare")); }).join();
   }
 
-  // The rungs of what `code` runs on `bare`, without kernels and numbers that become tensors: "tanh compiled".
+  // The rungs of the ops that `code` runs on `bare`, without kernels and conversions of numbers to tensors: "tanh
+  // compiled".
   static std::string rungs(In inputs, const Body& code, Tensor* result, std::string* why) {
     ExecutionScope scope;
     *result = code(inputs);
@@ -93,7 +94,7 @@ class CompiledCalls : public ::testing::Test {
     return text;
   }
 
-  // `code` takes the rungs `expected` on the device that has no primitive, and computes what the host computes.
+  // Expects that `code` takes the rungs `expected` on the device without primitives, and computes the same as the host.
   static void expect_rungs(const std::vector<Dims>& shapes, const Body& code, const std::string& expected) {
     on_fresh_tables([&](Device bare) {
       std::vector<Tensor> here, there;
@@ -225,7 +226,7 @@ TEST_F(CompiledCalls, ServeEverySizeWithOneText) {
   });
 }
 
-// Two kernels: one item would be busy alone for long.
+// Two kernels: a single item would compute alone for a long time.
 TEST_F(CompiledCalls, SplitLongReductions) {
   expect_rungs(
       {{600, 700}}, [](In in) { return mean(in[0] * in[0]); }, "mul compiled; mean compiled");
@@ -237,7 +238,7 @@ TEST_F(CompiledCalls, CompileBesideWhileALowerRungServes) {
     const Tensor there = positive_floats({11, 13}, 1, Device("cpu")), here = there.to(bare);
     const Body code = [](In in) { return erf(in[0]); };
     Tensor before, after;
-    std::promise<void> go;  // nothing is compiled until then
+    std::promise<void> go;  // nothing is compiled before
     compile_in_background(bare.state(), [held = go.get_future().share()] { held.wait(); });
     std::string why;
     for (uint32_t call = 0; call < kCallsBeforeKernels; ++call) {
@@ -256,8 +257,8 @@ TEST_F(CompiledCalls, CompileBesideWhileALowerRungServes) {
   });
 }
 
-// Calls of other sizes count together, so a program whose sizes change has kernels as soon; other numbers in the text
-// do not, so a number that always changes has none.
+// Calls of different sizes count together, so a program with changing sizes gets kernels as early. Calls with different
+// numbers in the text do not, so a number that always changes gets none.
 TEST_F(CompiledCalls, WaitUntilAPatternWasCalledOften) {
   set("compile", "beside");
   on_fresh_tables([](Device bare) {

@@ -1,5 +1,5 @@
-// Constants that kernels take packed, on the CPU provider, whose convolutions want it, and on the asynchronous fake,
-// which packs every constant.
+// Constants that kernels take packed: on the CPU provider, whose convolutions prefer that, and on the asynchronous
+// fake, which packs every constant.
 #include "core/interpreter/constant.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ namespace {
 
 using fakes::async_control;
 
-// Runs every kernel with the tensors of `constants` as constants, as a program does that holds them.
+// Runs every kernel with the tensors of `constants` as constants, like a program that holds them.
 class WithConstants final : public Interpreter {
  public:
   explicit WithConstants(std::vector<Tensor> constants) {
@@ -129,8 +129,8 @@ class ConstantTest : public ::testing::Test {
   bool opened_ = false;
 };
 
-// The cpu provider computes with packed weights in kernels of its own and with others in oneDNN's: the order of a sum
-// may differ.
+// The cpu provider computes with packed weights in its own kernels, and otherwise in oneDNN's: the order of a sum may
+// differ.
 TEST_F(ConstantTest, PackedHasTheNumbersOfUnpackedOnTheCpu) {
   const Device cpu("cpu");
   for (const Case& one : cases()) {
@@ -264,7 +264,7 @@ TEST_F(ConstantTest, WhatNobodyHasReadIsReadForPackingAlone) {
     EXPECT_TRUE(is_unread(unread));
     EXPECT_GE(cpu.memory_stats().live, before + bytes);
     EXPECT_LT(cpu.memory_stats().live, before + bytes + bytes / 2);
-    broken = true;  // the packed bytes serve the next kernels, and nobody reads
+    broken = true;  // the packed bytes serve the next kernels, and the elements are not read
     EXPECT_EQ(with_constant(conv, x, unread).to_host<float>(), wanted);
     broken = false;
     EXPECT_EQ(conv(x, unread).to_host<float>(), wanted);  // needs the elements as they are

@@ -1,5 +1,5 @@
-// Deterministic algorithms: the bits of results do not depend on the number of threads, on what ran before, or on the
-// time when kernels are there.
+// Deterministic algorithms: the bits of results do not depend on the number of threads, on earlier work, or on when
+// kernels become ready.
 #include <gtest/gtest.h>
 
 #include <unistd.h>
@@ -40,7 +40,7 @@ struct Sample {
   std::function<Tensor()> run;
 };
 
-// Sums that are long enough for several threads to share them, and what adds at places that come more than once.
+// Sums that are long enough for several threads to share them, and ops that add at positions that occur more than once.
 const std::vector<Sample>& samples() {
   static const std::vector<Sample> all{
       {"sum", [] { return sum(mixed_floats({1 << 20}, 1)); }},
@@ -151,8 +151,8 @@ std::string bits() {
   return text;
 }
 
-// The test below, in a process of its own that prints its bits. oneDNN shares long sums among threads in its code for
-// AVX2, not in that for AVX-512.
+// The test below, in a separate process that prints its bits. oneDNN splits long sums among threads in its code for
+// AVX2, not in its code for AVX-512.
 std::string bits_apart(const std::string& environment) {
   const std::string command = fmt::format(
       "env PRINT_BITS=1 ONEDNN_MAX_CPU_ISA=AVX2 TENON_FUSE=on {} /proc/{}/exe "
@@ -191,7 +191,7 @@ TEST(Deterministic, IsSetByTheProgramAndWaitsForKernels) {
   EXPECT_FALSE(are_deterministic_algorithms_enabled());
 }
 
-// A primitive that was made without the demand does not serve it.
+// A primitive that was created without the demand is not used for it.
 TEST(Deterministic, ChoosesAnewForCallsThatWereMetBefore) {
   const Tensor a = mixed_floats({7, 113}, 1), b = mixed_floats({113, 5}, 2);
   const auto primitives = [&] {

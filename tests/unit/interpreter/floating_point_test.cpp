@@ -1,5 +1,5 @@
-// The numbers of a call that the core itself computes are the same whatever floating-point state the caller has set,
-// and the caller's state is as it was.
+// Numbers of a call that the core itself computes do not depend on the caller's floating-point state, and that state
+// does not change.
 #include <gtest/gtest.h>
 
 #include <cfenv>

@@ -1,4 +1,4 @@
-// The ladder: a device that computes nothing gives the results of one that computes everything.
+// The ladder: a device that computes nothing gives the same results as a device that computes everything.
 #include <gtest/gtest.h>
 
 #include <functional>

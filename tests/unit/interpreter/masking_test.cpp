@@ -1,5 +1,5 @@
 // The ladder, kind by kind: a device that refuses one kind gives the same results, and the interpreter reports as many
-// bytes as the device copied.
+// copied bytes as the device.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -161,7 +161,7 @@ std::vector<double> numbers(const Tensor& tensor) {
 class Masking : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    // Chooses the host device before the fake exists, which is a synchronous CPU device too.
+    // Chooses the host device before the fake exists, because the fake is a synchronous CPU device too.
     ASSERT_EQ(Device::host().spelling(), "cpu:0");
     fakes::masking_wrap(std::string(std::getenv("MASKED_PROVIDER")));
     loader::register_provider("masking", fakes::masking_query);
@@ -169,8 +169,8 @@ class Masking : public ::testing::Test {
   void SetUp() override { fakes::masking_control().reset(); }
   void TearDown() override { ASSERT_TRUE(loader::set_argument("fallback", "host").ok()); }
 
-  // Refuses `kind` while no earlier choice is remembered: the tables of a thread end with the thread, kernels with the
-  // cache.
+  // Refuses `kind` while no earlier choice is remembered: it runs in a new thread with new tables, and clears the cache
+  // of kernels.
   void on_fresh_tables(int32_t kind, const std::function<void(Device)>& body) {
     const Device device("masking");
     clear_primitive_cache(device.state());
@@ -252,7 +252,7 @@ TEST_F(Masking, TheBytesReportedAreTheBytesTheDeviceSaw) {
   }
 }
 
-// What `body` ran on `device`: "op rung: reason" for each op.
+// The ops that `body` ran on `device`: "op rung: reason" for each op.
 std::vector<std::string> placed_on(Device device, const std::function<Tensor()>& body) {
   ExecutionScope scope;
   body();
@@ -276,7 +276,7 @@ TEST_F(Masking, AnInputMadeDenseIsListedAsACopyAndInTheReason) {
   });
 }
 
-// The order of the result is that of other devices, and its values too.
+// The result has the same order and values as on other devices.
 TEST_F(Masking, ChannelsLastThatIsRefusedIsCopiedBothWaysAndListed) {
   on_fresh_tables(EP_PRIMITIVE_fill, [](Device device) {
     fakes::masking_control().refuses_strides = true;
@@ -313,7 +313,7 @@ TEST_F(Masking, ChannelsLastIsRowMajorToOpsThatWalkAlongAnAxis) {
   });
 }
 
-// relu(a @ b + bias), in one launch where the device can.
+// relu(a @ b + bias), in one launch if the device supports it.
 Tensor product_with_relu(const Tensor& a, const Tensor& b, const Tensor& bias = {}) {
   const Tensor* inputs[] = {&a, &b, &bias};
   const Epilogue epilogues[] = {{&op_row(OpId::add), 2, 0}, {&op_row(OpId::relu), -1, 0}};
@@ -431,12 +431,12 @@ TEST_F(Masking, WithFallbackNativeARefusalIsAnError) {
   }
 }
 
-// What the host makes of each answer of primitive_create (rule P03). The op and its first try are the same each time.
+// The host's reaction to each result of primitive_create (rule P03). The op and its first try are the same each time.
 // --- limits of primitives with open sizes ---
 
 class Limits : public Masking {
  protected:
-  // Runs `body` on tables and a kernel cache that remember nothing.
+  // Runs `body` with empty tables and an empty kernel cache.
   void fresh(const std::function<void(Device)>& body) {
     on_fresh_tables(0, [&](Device device) { body(device); });
   }
@@ -477,7 +477,7 @@ TEST_F(Limits, AClassThatWasLearntWithinALimitDoesNotServeBeyondIt) {
   });
 }
 
-// A size that nobody stated, found by the launch: of the class of element-wise ops, and of a signature.
+// A size limit that was not stated and that a launch detects: for the class of element-wise ops, and for a signature.
 TEST_F(Limits, ALaunchThatIsRefusedForItsSizeRunsWithNumbersAndIsInTheReason) {
   fresh([&](Device device) {
     const Tensor small = positive_floats({4, 6}, 1, device);
@@ -501,7 +501,8 @@ TEST_F(Limits, ALaunchThatIsRefusedForItsSizeRunsWithNumbersAndIsInTheReason) {
   });
 }
 
-// The class of element-wise ops, flat and folded, meets a size that its kernel refuses. The op ran once, with numbers.
+// The class of element-wise ops, flat and folded, reaches a size that its kernel refuses. The op ran once, with
+// numbers.
 TEST_F(Limits, ALaunchThatWasRefusedIsNoneInTheReport) {
   const auto launches = [] {
     uint64_t count = 0;
@@ -547,7 +548,7 @@ TEST_F(Limits, AWorkspaceThatIsRefusedForItsSizeIsAskedWithNumbers) {
 
 // --- pools with rules of their own ---
 
-// A device behind its own name, so that it can say something else of its memory.
+// A device under a name of its own, so that it can make other statements about its memory.
 Device device_saying(const std::string& name, bool exclusive, uint64_t granularity) {
   fakes::masking_control().exclusive = exclusive;
   fakes::masking_control().granularity = granularity;
@@ -637,7 +638,7 @@ class Creating : public Masking {
     Status status;
     uint64_t creates = 0, trims = 0, launches = 0;
   };
-  // tanh on tables that know nothing, with `fails` answers `answer` of primitive_create.
+  // Runs tanh on empty tables, with `fails` results `answer` of primitive_create.
   Seen tanh_where_create(ep_status answer, int64_t fails) {
     Seen seen;
     on_fresh_tables(-1, [&](Device device) {

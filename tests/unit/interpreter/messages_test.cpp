@@ -1,4 +1,4 @@
-// What ops say of bad input: each message begins with the op as its caller wrote it, and is invalid_argument.
+// Errors of ops for bad input: each message begins with the op as the caller wrote it, and is invalid_argument.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -14,14 +14,14 @@ namespace {
 struct BadCall {
   const char* op;
   std::function<Tensor()> run;
-  const char* sentence = "";  // what follows the op, if that is known word for word
+  const char* sentence = "";  // the text after the op, if it is known exactly
 };
 
 Tensor integers(const std::vector<int64_t>& values, const Dims& dims) {
   return Tensor::from<int64_t>(values, dims, Device("cpu"));
 }
 
-// Values that only the kernel sees. The sentence names the argument as the signature of the op does.
+// Values that only the kernel can check. The sentence names the argument as in the op's signature.
 std::vector<BadCall> bad_values() {
   const Tensor x = positive_floats({2, 3}, 1, Device("cpu"));
   const Tensor nine = integers({9}, {1});

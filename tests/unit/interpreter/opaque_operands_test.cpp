@@ -1,5 +1,5 @@
-// Tensors on a device with layouts of its own, the asynchronous fake: values stay opaque between ops, and whoever looks
-// at the bytes finds those of a plain run.
+// Tensors on a device with layouts of its own, the asynchronous fake: values stay opaque between ops, and reading the
+// bytes gives those of a plain run.
 #include "core/interpreter/opaque_operands.h"
 
 #include <gtest/gtest.h>
@@ -71,7 +71,8 @@ class Opaque : public ::testing::Test {
     return all;
   }
 
-  // Runs `code` on inputs of `dims` on a plain device and under `seeds` draws. Gives the values read in layouts.
+  // Runs `code` on inputs of `dims` on a plain device and under `seeds` draws. Returns the number of values read in
+  // layouts.
   uint64_t expect_same(const std::vector<Dims>& dims, const Program& code, uint64_t seeds) {
     std::vector<uint32_t> wanted;
     uint64_t read = 0;
@@ -93,7 +94,7 @@ class Opaque : public ::testing::Test {
     return read;
   }
 
-  // A device, and a tensor on it that lies opaque: the first draw for which one op's result does.
+  // A device with an opaque tensor on it: the first draw for which the result of one op is opaque.
   std::pair<Device, Tensor> opaque_tensor(const Dims& dims, bool mapped = false) {
     for (uint64_t seed = 1;; ++seed) {
       const Device device = open(seed, mapped);
@@ -140,7 +141,7 @@ TEST_F(Opaque, ViewsSeeTheBytes) {
 TEST_F(Opaque, WritesInPlaceAreSeenByEverybody) {
   const Program code = [](const TensorList& in) {
     Tensor wave = exp(in[0]);
-    Tensor before = neg(wave);  // its operand may be kept in a layout
+    Tensor before = neg(wave);  // its operand may be stored in a layout
     relu_(neg_(wave));
     Tensor row = select(wave, 0, 1);
     add_(row, in[1]);
@@ -215,7 +216,7 @@ TEST_F(Opaque, AnAddressThatWasGivenOutForbidsCopiesOfTheBytes) {
     auto* data = static_cast<float*>(value.data());
     ASSERT_NE(data, nullptr);
     bits(neg(value));
-    data[7] = 40;  // by the owner of the address, while nothing runs
+    data[7] = 40;  // the owner of the address writes, while nothing runs
     EXPECT_EQ(neg(value).to_host<float>()[7], -40.0f) << "seed " << seed;
   }
 }

@@ -1,4 +1,4 @@
-// The order of the elements of results: PyTorch's. The expected strides are those of PyTorch 1.13 for the same calls.
+// The order of elements in results equals PyTorch's. The expected strides are those of PyTorch 1.13 for the same calls.
 #include "core/interpreter/order.h"
 
 #include <gtest/gtest.h>
@@ -142,7 +142,7 @@ Tensor filled_last(Dims dims, uint32_t seed) {
   return permute(contiguous(permute(filled(dims, seed), to)), from);
 }
 
-// `x` as integers, and a scale beside it.
+// `x` as integers, together with a scale.
 Tensor whole(const Tensor& x) { return cast(mul(x, Scalar(9.0)), DType::i8); }
 Tensor eighth(const Tensor& x) { return full({}, Scalar(0.125), DType::f32, x.device()); }
 
@@ -253,7 +253,7 @@ TEST(Order, ChannelsLastStaysOnOneAndThreeSpatialAxes) {
                "conv3d");
 }
 
-// PyTorch asks the strides of axes of length 1 here, and so tells two tensors apart that lie alike.
+// PyTorch reads the strides of axes of length 1 here, and so distinguishes two tensors with the same layout.
 TEST(Order, WhatIsRowMajorTooTellsNothing) {
   const Tensor one = filled_last({2, 1, 6, 5}, 1), column = filled_last({2, 3, 1, 1}, 2);
   EXPECT_EQ(avg_pool2d(one, 2).strides(), (Dims{6, 6, 2, 1}));

@@ -1,4 +1,4 @@
-// What an order of strides costs, as the CPU provider says.
+// The penalty of an order of strides, as stated by the CPU provider.
 #include "core/interpreter/penalty.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 namespace tenon {
 namespace {
 
-// Asks about the last kernel that runs under it, and runs it.
+// Reads the penalty of the last kernel that runs under it, and runs it.
 class Asking final : public Interpreter {
  public:
   std::string name() const override { return "the asking interpreter"; }

@@ -1,5 +1,5 @@
-// Demands of precision: a device whose tier is below the demand is passed over, with the reason in the report; whatever
-// is kept runs natively, and nothing that was chosen without a demand serves one.
+// Demands of precision: a device whose tier is below the demand is skipped, with the reason in the report; a device
+// that meets it runs natively, and no choice made without a demand is used for one.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -21,7 +21,8 @@ namespace {
 constexpr uint64_t f32 = uint64_t{1} << EP_DTYPE_f32;
 constexpr const char* below = "f32 is of tier relaxed, and the program demands full";
 
-// The device "relaxing" is the CPU, and states f32 relaxed; "flushing" states that it flushes denormals of f32.
+// The device "relaxing" is the CPU with the statement that f32 is relaxed; "flushing" states that it flushes f32
+// denormals.
 class Demand : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -38,7 +39,7 @@ class Demand : public ::testing::Test {
 
   static Device device() { return Device("relaxing"); }
 
-  // What ran of `body`, on a thread that has met no signature.
+  // The ops that ran in `body`, on a thread with empty tables.
   template <class Body>
   static std::vector<ExecutionEntry> ran(const Body& body) {
     std::vector<ExecutionEntry> entries;
@@ -49,7 +50,7 @@ class Demand : public ::testing::Test {
     }).join();
     return entries;
   }
-  // The same under a demand; the last entry.
+  // The same under a demand; only the last entry.
   template <class Body>
   static ExecutionEntry under(Precision precision, const Body& body) {
     const std::vector<ExecutionEntry> entries = ran([&] {
@@ -172,7 +173,7 @@ TEST_F(Demand, OfFastReachesTheProvider) {
   EXPECT_GT(fakes::masking_control().fast_demands, 0u);
 }
 
-// One thread, one signature, demands by turns: by layout class and by exact signature.
+// One thread and one signature, with changing demands: by layout class and by exact signature.
 TEST_F(Demand, TakesTurnsWithOtherDemandsOfTheSameSignature) {
   const Tensor x = positive_floats({4, 6}, 1, device()), cpu = positive_floats({4, 6}, 1, Device("cpu"));
   for (int turn = 0; turn < 3; ++turn) {
@@ -190,7 +191,7 @@ TEST_F(Demand, TakesTurnsWithOtherDemandsOfTheSameSignature) {
       EXPECT_EQ(rungs, std::vector<Rung>(2, rung));
     }
   }
-  // Without a report the class of layouts serves: its counters tell.
+  // Without a report the layout class is used: its counters show it.
   const auto on_host = [] {
     uint64_t launches = 0;
     for (const ExecutionEntry& entry : execution_report()) {

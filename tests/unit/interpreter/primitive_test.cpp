@@ -1,4 +1,4 @@
-// Kernels: which descriptors share one.
+// Created primitives: which descriptors share one.
 #include "core/primitive/primitive_cache.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace tenon {
 namespace {
 
-// What the cpu is made to grant, for a while. The thread of the test alone asks it.
+// Makes primitive_support of the cpu grant other flags for a while. Only the thread of the test calls it.
 class Granting {
  public:
   explicit Granting(uint64_t flags) {
@@ -37,7 +37,7 @@ class Granting {
   static inline uint64_t granted_ = 0;
 };
 
-// The kernel of dst = neg(src), where src has the dims and strides given.
+// The primitive of dst = neg(src), where src has the given dims and strides.
 const Primitive* kernel_of(std::array<int64_t, 2> dims, std::array<int64_t, 2> strides) {
   ep_primitive_desc desc{};
   desc.kind = EP_PRIMITIVE_unary;

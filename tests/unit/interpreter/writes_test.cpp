@@ -1,4 +1,4 @@
-// The version of a storage, which every write counts up. Autograd is to see by it that a saved tensor has changed.
+// The version of a storage, which every write increments. Autograd uses it to detect that a saved tensor has changed.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -18,7 +18,7 @@ struct Use {
   std::function<void(Tensor& x, const Tensor& y)> run;
 };
 
-// What `use` adds to the versions of x and y, in its first and in its second run, which take different ways.
+// The increments of the versions of x and y by `use`, in its first and in its second run, which take different paths.
 void expect_counts(const Use& use, uint64_t of_x, uint64_t of_y) {
   Tensor x = positive_floats({4, 6}, 1, Device("cpu"));
   const Tensor y = positive_floats({4, 6}, 2, Device("cpu"));

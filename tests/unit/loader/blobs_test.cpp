@@ -1,4 +1,4 @@
-// Blobs kept for later runs: they come back as they were, or not at all.
+// Blobs kept for later runs: they are read back unchanged, or not at all.
 #include "loader/blobs/blobs.h"
 
 #include <gtest/gtest.h>
@@ -105,7 +105,7 @@ TEST_F(BlobStore, AFileWithAnyByteChangedCutOrAddedIsAMiss) {
   EXPECT_EQ(kept_blob("a", "key"), blob);
 }
 
-// A file of the right name that holds another key is what a collision of names looks like.
+// A file of the right name with another key inside: a collision of names.
 TEST_F(BlobStore, AFileOfAnotherKeyIsAMiss) {
   keep_blob("a", "one", "blob");
   const fs::path one = only_file();

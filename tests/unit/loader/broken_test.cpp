@@ -1,4 +1,4 @@
-// Real files in one folder. Each is wrong in one way; a sound one is beside them.
+// Real files in one folder. Each is wrong in one way; a sound one is in the same folder.
 #include <sys/stat.h>
 
 #include <filesystem>

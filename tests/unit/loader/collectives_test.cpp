@@ -1,5 +1,4 @@
-// Plug-ins that carry data between processes, as the loader finds them: a toy that is linked into this program, and no
-// file.
+// Collectives plug-ins in the loader: a toy that is linked into this program, without a file.
 #include "loader/collectives/collectives.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Which device is opened: all combinations of the levels of the setting, the default device, and what the loader loads
-// to decide.
+// The choice of the device: all combinations of the levels of the setting, the default device, and the providers that
+// the loader loads to decide.
 #include <array>
 
 #include "fixture.h"

@@ -1,4 +1,4 @@
-// The surroundings of loader tests: scratch folders, an environment that is restored, and a loader that starts anew.
+// The fixture of loader tests: scratch folders, an environment that is restored, and a fresh loader.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ class LoaderTest : public testing::Test {
   ~LoaderTest() override;
 
   void set(const std::string& variable, const std::string& value);
-  // Starts the loader as in a new process with the present environment.
+  // Restarts the loader as in a new process with the present environment.
   static void restart();
   const ScratchFolder& scratch() const { return scratch_; }
   std::string config_folder() const { return fmt::format("{}/config/tenon", scratch_.path()); }
@@ -33,9 +33,9 @@ class LoaderTest : public testing::Test {
 
 // The build folder of the broken providers.
 std::string broken_folder();
-// That of the providers that crash or hang when they are asked for their devices.
+// The build folder of the providers that crash or hang while the loader counts their devices.
 std::string probed_folder();
-// The candidate of `provider`. Fails the test if there is none.
+// Returns the candidate of `provider`. Fails the test if there is none.
 Candidate candidate_of(const std::string& provider, Stage until = Stage::enumerated);
 
 }  // namespace tenon::loader

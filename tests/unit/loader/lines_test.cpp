@@ -1,4 +1,4 @@
-// Lines that processes append to a file of the user's: each is there whole, once, or the file is not believed.
+// Lines that processes append to a user's file: each is there whole and once, or the file is ignored.
 #include "loader/kept/lines.h"
 
 #include <gtest/gtest.h>
@@ -118,7 +118,7 @@ TEST_F(KeptLines, ProcessesThatAppendAtOnceLoseNone) {
   EXPECT_EQ(std::set<std::string>(lines.begin(), lines.end()).size(), size_t{kProcesses * kEach});
 }
 
-// Each replaces the file now and then: what is left is whole lines, and the last one of whoever was last.
+// Each process sometimes replaces the file. Whole lines are left, and the last line of the last process.
 TEST_F(KeptLines, ProcessesThatShortenTheFileLeaveWholeLines) {
   const std::string tail(50, 'z');
   for (int process = 0; process < 3; ++process) {

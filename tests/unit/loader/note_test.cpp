@@ -21,7 +21,7 @@
 namespace tenon::loader {
 namespace {
 
-// A small ELF file that begins with another note. A test may change its fields before they are put together.
+// A small ELF file that begins with another note. A test may change its fields before it is built.
 struct ElfFile {
   Elf64_Ehdr header{};
   Elf64_Phdr segment{};
@@ -177,7 +177,7 @@ TEST(Note, RefusesLyingHeaders) {
             begin + "a note reaches past the end of its segment.");
 }
 
-// Each stated limit, kept, and exceeded by one.
+// Each stated limit: at the limit, and one beyond it.
 TEST(Note, IsReadUpToTheLimitAndNotOneStepFurther) {
   const std::string end = "the ELF file is cut short or damaged: a note reaches past the end of its segment.";
   EXPECT_EQ(sentence_for([](ElfFile& f) { f.segment.p_filesz -= 1; }), end);

@@ -1,4 +1,4 @@
-// Plug-ins that a child process asks for their devices first.
+// Plug-ins whose devices a child process counts first.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -29,14 +29,14 @@ class ProbeTest : public LoaderTest {
                           fmt::format("plugins/{}", file));
   }
   void count_processes() { scratch().write("config/tenon/tenon.toml", config()); }
-  // The number of the process of each device_count so far.
+  // The process ids of the calls of device_count so far.
   std::vector<int64_t> processes() const {
     std::vector<int64_t> all;
     std::ifstream file(tally());
     for (int64_t number = 0; file >> number;) all.push_back(number);
     return all;
   }
-  // How many child processes `explain` starts in a fresh loader.
+  // The number of child processes that `explain` starts in a fresh loader.
   int children() {
     set("TENON_LOG", "load=debug");
     restart();
@@ -57,7 +57,7 @@ class ProbeTest : public LoaderTest {
 struct Misdeed {
   const char* provider;
   Code code;
-  const char* sentence;  // what the child process did
+  const char* sentence;  // the result of the child process
 };
 
 void PrintTo(const Misdeed& misdeed, std::ostream* stream) { *stream << misdeed.provider; }

@@ -1,4 +1,4 @@
-// Providers inside the test program, registered by function. Each test sets what they do.
+// Providers inside the test program, registered by function. Each test sets their behaviour.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ struct SampleDevice {
   std::string remedy;
 };
 
-// The description of one such provider, and the calls that it got.
+// The description of one such provider, and the calls that it received.
 struct Sample {
   std::vector<SampleDevice> devices{SampleDevice{}};
   std::function<void(ep_plugin_ops*)> change_plugin_ops;

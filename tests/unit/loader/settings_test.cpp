@@ -150,7 +150,7 @@ TEST_F(SettingLevels, MissingDefaultFilesAreNoError) {
   EXPECT_TRUE(resolve_settings(sources).status.ok());
 }
 
-// As where HOME is another user's. The root user may search any folder, so it becomes nobody for a while.
+// As if HOME belonged to another user. The root user may search any folder, so it becomes nobody for a while.
 TEST_F(SettingLevels, ADefaultFileInAClosedFolderIsAWarning) {
   const std::string path = scratch().write("closed/tenon.toml", "vm = \"sync\"\n");
   const std::string folder = path.substr(0, path.rfind('/'));

@@ -16,7 +16,7 @@ struct Toy {
   std::atomic<int> calls{0};                   // calls of device functions
   ep_primitive_info info{};                    // filled in by primitive_create
   ep_status launch_answer = EP_STATUS_OK;
-  ep_status event_answer = EP_STATUS_OK;  // of a question about an event and of a wait for it
+  ep_status event_answer = EP_STATUS_OK;  // of event_query and event_wait
   ep_fault fault{};                       // fault of a launch or of stream_take_fault; code 0: none
 };
 
@@ -24,7 +24,7 @@ Toy& toy();
 void reset_toy();
 ep_status toy_query(const ep_host* host, ep_plugin_ops* out_ops, ep_error** error);
 
-// The error that error_make of the toy's host makes.
+// Returns `status` with the error that error_make of the toy's host creates.
 ep_status toy_fails(ep_error** error, ep_status status);
 
 }  // namespace tenon::loader

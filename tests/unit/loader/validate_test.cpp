@@ -1,4 +1,4 @@
-// One violator for each rule that the validation layer enforces. The layer names the rule, and the program goes on.
+// One violator for each rule that the validation layer enforces. The layer names the rule, and the program continues.
 #include "fixture.h"
 #include "loader/host/cancellation.h"
 #include "loader/host/error.h"
@@ -118,7 +118,7 @@ ep_primitive_desc relu(int64_t length = 8) {
   return desc;
 }
 
-// relu whose operand `index` lies in a layout of the toy's own.
+// relu whose operand `index` has a layout of the toy's own.
 ep_primitive_desc relu_in_layout(uint32_t index, int64_t token) {
   ep_primitive_desc desc = relu();
   desc.operands[index].flags = EP_OPERAND_FLAG_OPAQUE;
@@ -140,18 +140,18 @@ Status describe(Host& host, const ep_operand_desc& operand) {
   return host.call(host.ops.layout_info, host.device->handle, &operand, &info);
 }
 
-// Writes a value in layout 3 at the beginning of `memory`, which begins with its plain source behind it.
+// Writes a value in layout 3 at the beginning of `memory`; its plain source is after it.
 Status write_value(Host& host, ep_memory* memory, ep_stream* on) {
   return host.launch(host.primitive(relu_in_layout(0, 3)), on, {memory, 0}, {memory, 1024});
 }
 
-// A graph of two nodes: relu of an input and then of the result, over 8 elements each. A test bends it.
+// A graph of two nodes: relu of an input and then of the result, over 8 elements each. A test changes it.
 struct Table {
   Table() {
     values[0] = {EP_GRAPH_VALUE_INPUT, 32, EP_DTYPE_f32, 0};
     values[1] = {0, 32, EP_DTYPE_f32, 0};
     values[2] = {EP_GRAPH_VALUE_OUTPUT, 32, EP_DTYPE_f32, 0};
-    values[3] = {0, 32, EP_DTYPE_f32, 0};  // counted only where a test says so
+    values[3] = {0, 32, EP_DTYPE_f32, 0};  // only counted if a test says so
     for (uint32_t i = 0; i < 2; ++i) {
       nodes[i].primitive = relu();
       nodes[i].operands[0] = {i + 1, 0, 0};
@@ -185,7 +185,7 @@ Status compile(Host& host, const Table& table, ep_graph** made) {
   return host.call(host.ops.graph_compile, host.device->handle, &table.desc, made, &info);
 }
 
-// A text with the entry f, of one buffer and 8 bytes of parameters. A test bends it.
+// A text with the entry f, of one buffer and 8 bytes of parameters. A test changes it.
 struct Text {
   Text() {
     entries[0] = {{"f", 1}, 0, 1, 8, {1, 1, 1}, 0};
@@ -214,7 +214,7 @@ Status create_module(Host& host, const Text& text, ep_module** made) {
   return host.call(host.ops.module_create, host.device->handle, &text.desc, made, &info);
 }
 
-// What the layer says of a text that `bend` has bent.
+// The layer's message for a text that `bend` has changed.
 Status bent_text(void (*bend)(Text&)) {
   Host host(0);
   Text text;
@@ -242,7 +242,7 @@ struct Compiled {
   ep_kernel* kernel = nullptr;
 };
 
-// A launch of that kernel. A test bends it.
+// A launch of that kernel. A test changes it.
 struct KernelLaunch {
   explicit KernelLaunch(ep_buffer on) : buffer(on) {
     request.buffers = &buffer;
@@ -263,7 +263,7 @@ struct KernelLaunch {
   ep_kernel_launch request{};
 };
 
-// What the layer says of a launch that `bend` has bent.
+// The layer's message for a launch that `bend` has changed.
 Status bent_launch(void (*bend)(KernelLaunch&), uint64_t flags = 0) {
   Host host(0);
   KernelLaunch launch({host.memory(), 0});
@@ -271,7 +271,7 @@ Status bent_launch(void (*bend)(KernelLaunch&), uint64_t flags = 0) {
   return launch.run(host, Compiled(host, flags).kernel, host.stream());
 }
 
-// What the layer says of a table that `bend` has bent.
+// The layer's message for a table that `bend` has changed.
 Status bent(void (*bend)(Table&)) {
   Host host(0);
   Table table;
@@ -290,7 +290,7 @@ Status launch_graph(Host& host, ep_graph* graph, ep_stream* on, std::vector<ep_b
   return host.call(host.ops.graph_launch, graph, on, &request, &fault);
 }
 
-// Launches the graph of a Table on the operands that `place` gives.
+// Launches the graph of a Table on the operands that `place` returns.
 Status launched(std::vector<ep_buffer> (*place)(ep_memory*), int index = 0) {
   Host host(index);
   ep_graph* graph = nullptr;
@@ -319,7 +319,7 @@ Status import_semaphore(Host& host, ep_semaphore** made, int32_t counts, int32_t
   return host.call(host.ops.semaphore_import, host.device->handle, &desc, made);
 }
 
-// Signals a semaphore that counts as `counts` with each of `values`. The last answer.
+// Signals a semaphore of kind `counts` with each of `values`. Returns the last status.
 Status signalled(int32_t counts, std::initializer_list<uint64_t> values) {
   Host host(0);
   ep_stream* stream = host.stream();
@@ -355,7 +355,7 @@ Status replay(Host& host, ep_command_list* list, ep_stream* on, std::vector<ep_b
   return host.call(host.ops.command_list_replay, list, on, &desc);
 }
 
-// A list of two launches: relu from the first binding to the second, and on from there to fixed memory.
+// A list of two launches: relu from the first binding to the second, and from there to fixed memory.
 struct Recorded {
   explicit Recorded(Host& host)
       : stream(host.stream()), memory(host.memory()), other(host.memory()), primitive(host.primitive(relu())) {
@@ -370,7 +370,7 @@ struct Recorded {
   ep_command_list* list = nullptr;
 };
 
-// What the layer says of a replay of it with `buffers`, in the recorded memory.
+// The layer's message for a replay of it with `buffers`, in the recorded memory.
 Status replayed(std::vector<uint64_t> offsets) {
   Host host(0);
   const Recorded recorded(host);
@@ -380,7 +380,7 @@ Status replayed(std::vector<uint64_t> offsets) {
 }
 
 // A violation of a rule, and the status that the call returns: INVALID_ARGUMENT blames the host, INTERNAL blames the
-// provider, ok stands for a function without a status.
+// provider; a function without a status has ok.
 struct Violator {
   const char* rule;
   const char* name;
@@ -1189,7 +1189,7 @@ Status fault_of_node(uint32_t node, int index) {
   return host.call(host.ops.stream_take_fault, stream, &fault);
 }
 
-// What the layer says of a dialect that `bend` has bent.
+// The layer's message for a dialect that `bend` has changed.
 void (*bend_dialect)(ep_dialect_info*) = nullptr;
 
 Status bent_dialect(void (*bend)(ep_dialect_info*)) {
@@ -1210,7 +1210,7 @@ Status bent_dialect(void (*bend)(ep_dialect_info*)) {
   return host.call(host.ops.dialect_info, host.device->handle, 0u, &info);
 }
 
-// What the layer says of a fault of a kernel that a launch answers.
+// The layer's message for a fault of a kernel that a launch returns.
 Status fault_of_kernel(int index, uint64_t flags) {
   Host host(index);
   const Compiled compiled(host, flags);
@@ -1753,7 +1753,7 @@ TEST_F(Validate, TheHostIsToldWhichRuleItBroke) { expect_found(host_violators(),
 
 TEST_F(Validate, TheProviderIsToldWhichRuleItBroke) { expect_found(provider_violators(), "provider"); }
 
-// The rows of ep_api/README.md that name the layer are exactly those with a violator above.
+// The rows of ep_api/README.md that name the layer are exactly the rows with a violator above.
 TEST_F(Validate, EveryRuleItEnforcesHasAViolator) {
   std::set<std::string> claimed, shown;
   std::ifstream readme(TENON_RULES_README);
@@ -1864,7 +1864,7 @@ TEST_F(Validate, ACommandListThatKeepsTheRulesIsNotDisturbed) {
   EXPECT_EQ(lines(), std::vector<std::string>());
 }
 
-// A create that the host wants to stop may be CANCELLED. What was asked before is forgotten at the next call.
+// If the host wants a create to stop, it may return CANCELLED. The next call starts without that wish.
 TEST_F(Validate, ACreateMayBeCancelledIfTheHostAsksForIt) {
   change([](ep_device_ops* ops) {
     ops->primitive_create = [](ep_device*, const ep_primitive_desc*, ep_primitive**, ep_primitive_info*,
@@ -1896,7 +1896,7 @@ TEST_F(Validate, TimesOfEventsThatWereSeenAreNotDisturbed) {
   EXPECT_EQ(lines(), std::vector<std::string>());
 }
 
-// Neither an event that is recorded anew nor one that a stream waits for later is known to have fired.
+// An event that is recorded again, or that a stream waits for later, is not known to have fired.
 TEST_F(Validate, AnEventMayBeBusyUntilSomethingAfterItWasSeen) {
   {
     Host host(0);
@@ -1915,7 +1915,7 @@ TEST_F(Validate, AnEventMayBeBusyUntilSomethingAfterItWasSeen) {
   EXPECT_EQ(lines(), std::vector<std::string>());
 }
 
-// One of the two operands is constant. The provider may want only that one packed, by its number from 1.
+// One of the two operands is constant. The provider may ask to pack only that one, by its number from 1.
 TEST_F(Validate, AConstantOperandMayBeWantedPackedAndNoOther) {
   ep_primitive_desc desc = relu();
   desc.operands[1].flags |= EP_OPERAND_FLAG_CONSTANT;

@@ -1,4 +1,4 @@
-// CountingDevice: a device with memory and nothing else. It counts what the host holds.
+// CountingDevice: a device with memory and nothing else. It counts the objects that the host holds.
 #pragma once
 
 #include <atomic>
@@ -38,7 +38,7 @@ class CountingDevice {
   }
 
   loader::OpenDevice& opened() { return opened_; }
-  // One provider for all devices, because the functions of the table know no other.
+  // One provider for all devices, because the functions of the table cannot reach an object of the test.
   static Provider& provider() {
     static Provider one;
     return one;

@@ -1,4 +1,4 @@
-// The memory of a process after long use of the cpu device: ten thousand shapes, ten thousand threads, and a rest.
+// The memory of a process after long use of the cpu device: ten thousand shapes, ten thousand threads, and a pause.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -38,7 +38,7 @@ Tensor filled(std::mt19937& random, const Dims& dims, Device device) {
   return Tensor::from<float>(values, dims, device);
 }
 
-// From the early rounds, a fifth, to the last, resident memory may grow by a tenth at most, and by `more` bytes.
+// From the first fifth of the rounds to the last, resident memory may grow by at most a tenth plus `more` bytes.
 template <class Round>
 void expect_level(Round round, int rounds = kRounds, const std::function<void()>& settle = {}, uint64_t more = 0) {
   uint64_t early = 0;
@@ -53,7 +53,7 @@ void expect_level(Round round, int rounds = kRounds, const std::function<void()>
       << early / kMiB << " MiB after " << rounds / 5 << " rounds, " << late / kMiB << " after " << rounds;
 }
 
-// One op of each family of primitives, on shapes that follow from the sides of a matrix.
+// One op of each family of primitives, on shapes derived from the sides of a matrix.
 struct Family {
   const char* name;
   std::function<void(const Tensor&)> call;
@@ -119,7 +119,7 @@ const std::vector<Family> kFamilies = {
      }},
 };
 
-// How many shapes each family gets: FAMILY_SHAPES, or 500.
+// The number of shapes for each family: FAMILY_SHAPES, or 500.
 int shapes_of_a_family() {
   const char* given = std::getenv("FAMILY_SHAPES");
   return given != nullptr ? std::atoi(given) : 500;
@@ -162,7 +162,7 @@ TEST(MemoryGrowth, LevelsOffInEveryFamily) {
         },
         shapes,
         [&] {
-          clear_primitive_cache(device.state());  // so few shapes do not fill it
+          clear_primitive_cache(device.state());  // so that a few shapes do not fill it
           device.trim();
         },
         8 * kMiB);  // threads and libraries keep some

@@ -1,5 +1,5 @@
-// What the allocator does with the tickets of blocks that are freed while work uses them. Whoever gets their bytes
-// again must get every ticket, whatever happened to the bytes in between.
+// The allocator's handling of the tickets of blocks that are freed while work uses them. The next owner of the bytes
+// must get every ticket, whatever happened to the bytes in between.
 #include <gtest/gtest.h>
 
 #include <algorithm>

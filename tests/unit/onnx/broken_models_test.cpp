@@ -1,5 +1,5 @@
 // A generator of broken models: indices, pads, axes, lengths, counts, types, cycles, names, depth, external paths. Each
-// is refused with a sentence, when it is loaded or when it runs, and none crashes.
+// is refused with a sentence, when it is loaded or run, and none crashes.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class Generator {
  public:
   std::vector<Broken> models;
 
-  // A node on x [2, 3, 8, 8] (or `dims`) of floats, and weights of the given numbers.
+  // A node on x [2, 3, 8, 8] (or `dims`) of floats, with weights of the given numbers.
   ModelBuilder& node(const std::string& what, const std::string& op, const Attributes& attributes,
                      const std::vector<Ints>& numbers = {}, int32_t type = kFloat,
                      const std::vector<std::string>& dims = {"2", "3", "8", "8"}) {
@@ -53,7 +53,7 @@ class Generator {
     }
   }
 
-  // An output without a type says nothing that could be wrong.
+  // An output without a type declares nothing that could be wrong.
   static void open_output(ModelBuilder& model, const std::string& name) {
     model.output(name, kFloat, {});
     model.graph().output.back().type->tensor_type->shape.reset();
@@ -137,7 +137,7 @@ void windows(Generator& g) {
            kFloat, {"1", "5", "5"});
 }
 
-// Weights of a convolution that do not fit, and numbers that are none.
+// Weights of a convolution that do not fit, and weights that are not numbers.
 void convolutions(Generator& g) {
   const auto conv = [&](const std::string& what, const Ints& weight, const Attributes& attributes, const char* op) {
     ModelBuilder& model = g.node(what, op, attributes);

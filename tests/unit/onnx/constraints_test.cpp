@@ -1,5 +1,5 @@
-// Walks the rows of sdk/onnx/schema/constraints.def: a model of each row that keeps to it, and models that break each
-// shape and each attribute in turn. load() names what is broken.
+// Tests the rows of sdk/onnx/schema/constraints.def: a valid model of each row, and models that break each shape and
+// each attribute in turn. load() names the broken constraint.
 #include "sdk/onnx/schema/constraints.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ bool has_attribute(const Schema& schema, std::string_view name) {
                      [&](const AttributeRule& attribute) { return attribute.name == name; });
 }
 
-// The newest version that the row speaks of. Other domains than that of ONNX have at most five.
+// The newest version that the row applies to. Domains other than ONNX's have at most five versions.
 int64_t version_of(const Constraints& row) {
   return std::min<int64_t>(row.until, row.domain.empty() ? kNewestOpset : 5);
 }
@@ -47,7 +47,7 @@ class Walk {
   bool has_schema() const { return schema_ != nullptr; }
   std::string name() const { return fmt::format("{}{}", row_.op_type, flags_ ? " with its flags" : ""); }
 
-  // Sizes that no sum or product of others gives by accident, as an instance of the row has them.
+  // Sizes of an instance of the row, chosen so that no sum or product of others equals one by accident.
   Given kept() {
     Given given;
     for (const NumberRule& rule : row_.attributes) set_number(rule, &given);
@@ -60,7 +60,7 @@ class Walk {
     return given;
   }
 
-  // Each breaks one thing of kept(), which the text names.
+  // Each breaks one part of kept(), which the text names.
   std::vector<std::pair<std::string, Given>> broken() {
     std::vector<std::pair<std::string, Given>> list;
     const Given right = kept();
@@ -82,7 +82,7 @@ class Walk {
     return list;
   }
 
-  // Empty if the model loads.
+  // Returns an empty string if the model loads.
   std::string refusal_of(const Given& given) {
     ModelBuilder model(row_.domain.empty() ? version_ : 20);
     std::vector<std::string> inputs;
@@ -148,7 +148,7 @@ class Walk {
     }
   }
 
-  // How often the row has a letter outside of input `i`. Of a list, attributes have the number of sizes alone.
+  // How often the row uses a letter outside of input `i`. Of a list, attributes hold only the number of its sizes.
   size_t elsewhere(std::string_view letter, bool list, size_t i) const {
     size_t count = 0;
     for (size_t j = 0; j < row_.inputs.size(); ++j) {
@@ -159,7 +159,7 @@ class Walk {
     return count;
   }
 
-  // Whether the rest of the row says what the term is.
+  // True if the rest of the row determines the term.
   bool is_decided(const SizeTerm& term, size_t i) const {
     return !term.any && std::all_of(term.letters.begin(), term.letters.end(),
                                     [&](std::string_view letter) { return elsewhere(letter, term.list, i) != 0; });
@@ -238,7 +238,7 @@ class Walk {
     ModelBuilder::mark(import, proto::OperatorSetIdProto::k_version);
   }
 
-  // Of what the row does not speak, only what a node must have.
+  // For everything that the row does not constrain, only what a node must have.
   static void add_attribute(const AttributeRule& rule, const Given& given, ModelBuilder* model,
                             proto::NodeProto* node) {
     const std::string name(rule.name);
@@ -326,10 +326,10 @@ TEST(Constraints, ANumberOfHeadsIsThatOfTheShape) {
             std::string::npos);
 }
 
-// A node whose lengths, its input `number`, must be from 0 to the 4 places of an axis.
+// A node whose input number `number` holds lengths that must be from 0 to 4, the length of an axis.
 struct Lengths {
   const char* op;
-  std::vector<std::vector<std::string>> shapes;  // of the inputs before
+  std::vector<std::vector<std::string>> shapes;  // of the earlier inputs
   size_t number;
   int32_t type;
 };
@@ -392,7 +392,7 @@ TEST(Constraints, EveryRowIsOfAnOperatorAndItsAttributes) {
       const Schema* first = find_schema(row.domain, row.op_type, row.since);
       EXPECT_TRUE(has_attribute(*schema, rule.attribute) || (first != nullptr && has_attribute(*first, rule.attribute)))
           << row.op_type << " " << rule.attribute;
-      // A letter goes into sizes, which have 63 bits.
+      // A letter is used in sizes, which have 63 bits.
       const bool sizes = rule.form == NumberRule::Form::gives || rule.form == NumberRule::Form::equals;
       EXPECT_TRUE(rule.least || !sizes) << row.op_type << " " << rule.attribute;
     }

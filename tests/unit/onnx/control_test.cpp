@@ -1,4 +1,4 @@
-// If, Loop and Scan, recorded and node after node, against loops in C++; functions of a model.
+// If, Loop and Scan, recorded and run node by node, against loops in C++; functions of a model.
 #include <gtest/gtest.h>
 
 #include "core/ops/ops.h"
@@ -16,7 +16,7 @@ Tensor floats(const std::vector<float>& values) {
 Tensor number(int64_t value) { return full({}, Scalar(value), DType::i64); }
 Tensor truth(bool value) { return full({}, Scalar(value), DType::boolean); }
 
-// The outputs of the model, recorded, after they were the same node after node.
+// The outputs of the model when it is recorded, after checking that a run node by node gives the same.
 TensorList run_both(const ModelBuilder& builder, const Inputs& inputs) {
   Options eager;
   eager.eager = true;
@@ -32,7 +32,7 @@ TensorList run_both(const ModelBuilder& builder, const Inputs& inputs) {
   return two;
 }
 
-// y = p ? x * w : x - w, where w is of the graph around the branches.
+// y = p ? x * w : x - w, where w belongs to the graph around the branches.
 ModelBuilder branches() {
   ModelBuilder builder(16);
   builder.input("p", kBool, {});
@@ -57,7 +57,7 @@ TEST(Control, IfTakesTheBranchOfItsCondition) {
   EXPECT_EQ(run_both(builder, {{"p", truth(false)}, {"x", x}})[0].to_host<float>(), (std::vector<float>{-2, -5, 2}));
 }
 
-// v = v * w + i for i below m, as long as `goes_on` of v holds; all v are stacked.
+// v = v * w + i for i below m, as long as `goes_on` of v is true; all v are stacked.
 ModelBuilder loop(const std::string& condition) {
   ModelBuilder builder(16);
   builder.input("m", kInt64, {});
@@ -156,7 +156,7 @@ TEST(Control, ScanCarriesAStateBackwards) {
   EXPECT_EQ(results[1].to_host<float>(), (std::vector<float>{19, 32, 18, 30, 15, 26}));
 }
 
-// f(x; slope) = leaky_relu(x, slope) + x, called twice: with its default and with a slope of the call.
+// f(x; slope) = leaky_relu(x, slope) + x, called twice: with the default of slope and with a slope of the call.
 TEST(Functions, AreExpandedWithTheAttributesOfTheirCalls) {
   ModelBuilder builder(16);
   builder.input("x", kFloat, {"n"});

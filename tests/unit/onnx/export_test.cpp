@@ -1,4 +1,4 @@
-// Functions that are written as models, and what is refused of them.
+// Functions that are written as models, and functions that are refused.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -52,7 +52,7 @@ TEST(Export, SizesStayOpenByWhichTheFunctionDidNotDecide) {
   };
   const auto doubled = [](const TensorList& in) { return TensorList{mul(in[0], Scalar(2.0))}; };
   EXPECT_EQ(dims_of(doubled), "f32[input_0, input_1] -> f32[input_0, input_1]");
-  // What reads a size as a number is a model for this number.
+  // If a function reads a size as a number, the model is valid only for this number.
   const auto scaled = [](const TensorList& in) {
     return TensorList{mul(in[0], Scalar(static_cast<double>(in[0].dim(1))))};
   };
@@ -118,7 +118,7 @@ TEST(Export, NamesAndAxesAreChecked) {
   EXPECT_THROW(export_model(same, {zeros({2})}, "/no/such/folder/model.onnx"), Error);
 }
 
-// The function's own exceptions are the caller's.
+// Exceptions of the function itself reach the caller unchanged.
 TEST(Export, WhatTheFunctionThrowsPasses) {
   const auto throws = [](const TensorList&) -> TensorList { throw std::runtime_error("mine"); };
   EXPECT_THROW(export_bytes(throws, {zeros({2})}), std::runtime_error);

@@ -1,4 +1,4 @@
-// Bad data that a device finds while a model runs: the error names the node and its shapes, on every device alike.
+// Bad data that a device detects while a model runs: the error names the node and its shapes, equally on every device.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -14,7 +14,7 @@
 namespace tenon::onnx {
 namespace {
 
-// The device that is compared with the cpu: the asynchronous fake, or that of FAULT_TEST_DEVICE.
+// The device that is compared with the cpu: the asynchronous fake, or the device in FAULT_TEST_DEVICE.
 Device device() {
   static const Device one = [] {
     if (const char* named = std::getenv("FAULT_TEST_DEVICE")) return Device(named);
@@ -25,7 +25,7 @@ Device device() {
   return one;
 }
 
-// The fake with whole graphs, which takes every node, and all in one graph.
+// The fake with whole graphs, which takes all nodes in one graph.
 Device graph_device() {
   static const Device one = [] {
     fakes::AsyncControl& control = fakes::async_control();
@@ -40,7 +40,7 @@ Device graph_device() {
   return one;
 }
 
-// A model of two nodes of which the second meets bad data, and what its error says.
+// A model of two nodes, of which the second receives bad data, and the text of its error.
 struct BadModel {
   const char* op;
   int32_t type;
@@ -49,7 +49,7 @@ struct BadModel {
   std::vector<const char*> says;
 };
 
-// Row 9 of the 3 that the first node gives.
+// Row 9 of the 3 rows that the first node returns.
 BadModel gathers() {
   const std::vector<float> x(20, 1.5f);
   const std::vector<int64_t> i = {0, 4, -1};
@@ -80,7 +80,7 @@ BadModel divisions() {
            "while running node 1 (second/Div) on DEVICE"}};
 }
 
-// The fake can gather and not divide integers; a real device, the other way round.
+// The fake can gather but not divide integers; a real device is the other way round.
 BadModel bad_model() { return std::getenv("FAULT_TEST_DEVICE") == nullptr ? gathers() : divisions(); }
 
 Model load_on(Device on, bool eager) {
@@ -150,7 +150,7 @@ TEST(FaultOfAModel, NamesItsNodeAfterTheModelIsGone) {
   if (std::getenv("FAULT_TEST_DEVICE") != nullptr) GTEST_SKIP() << "only the fake can be held";
   fakes::async_control().hold = true;
   const TensorList results = load_on(device(), false).run(bad_model().inputs);
-  for (int i = 0; i < 3; ++i) load_on(device(), false);  // other models come and go meanwhile
+  for (int i = 0; i < 3; ++i) load_on(device(), false);  // other models are loaded and unloaded in the meantime
   fakes::async_control().hold = false;
   EXPECT_NE(error_on(device(), [&] { return results; }).find("while running node 1 (second/Gather) on DEVICE"),
             std::string::npos);

@@ -69,7 +69,7 @@ TEST_F(External, FollowsLinksThatEndInTheFolder) {
   }
 }
 
-// The layout of a cache: models--x/snapshots/<revision>/model.onnx_data -> ../../blobs/<hash>.
+// The layout of a download cache: models--x/snapshots/<revision>/model.onnx_data -> ../../blobs/<hash>.
 TEST_F(External, FollowsLinksFromASnapshotToItsBlobs) {
   scratch_.write("models--x/blobs/0123", "blob");
   scratch_.write("models--x/other/0123", "other");

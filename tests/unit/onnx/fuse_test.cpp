@@ -1,4 +1,4 @@
-// Compares fused nodes with the same nodes where every inner value is an output, which forbids fusing.
+// Compares fused nodes with the same nodes when every inner value is an output, which prevents fusing.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -28,7 +28,7 @@ void expect_fused(const std::function<void(ModelBuilder&)>& build, const Inputs&
   for (size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 2e-5f * (1 + std::fabs(b[i]))) << i;
   std::vector<std::string> launched;
   for (const NodeExecution& p : executions) {
-    if (p.op != "cast") launched.push_back(p.op);  // reorders between convolutions are the layout pass's
+    if (p.op != "cast") launched.push_back(p.op);  // reorders between convolutions come from the layout pass
   }
   EXPECT_EQ(launched, ops);
 }

@@ -1,4 +1,4 @@
-// What load() refuses, and its messages.
+// Refusals of load(), and their messages.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -125,7 +125,7 @@ TEST(Load, RefusesGraphsWithoutAnOrder) {
   EXPECT_TRUE(refusal_of(lost.bytes()).says("no node computes the output 'nowhere'"));
 }
 
-// A chain v + 1 + 1 .., whose nodes the file has from the last to the first.
+// A chain v + 1 + 1 .., whose nodes are in reverse order in the file.
 TEST(Load, SortsNodesThatAFileHasInAnyOrder) {
   constexpr int kCount = 50;
   ModelBuilder builder;
@@ -144,7 +144,7 @@ TEST(Load, SortsNodesThatAFileHasInAnyOrder) {
   EXPECT_EQ(y.to_host<float>(), (std::vector<float>{50.5f, 47.0f}));
 }
 
-// A body reads what a node behind its own makes around it, and its own nodes are in no order.
+// A body reads a value that a later node of the outer graph makes, and its own nodes are unordered.
 TEST(Load, SortsByWhatGraphsOfNodesRead) {
   ModelBuilder builder;
   builder.input("c", kBool, {});

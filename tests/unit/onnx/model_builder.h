@@ -76,7 +76,7 @@ class ModelBuilder {
     attribute(node, name, proto::AttributeProto::AttributeType_INTS).ints = values;
   }
 
-  // Gives the node the graph that `body` has built.
+  // Gives the node the graph that `body` builds.
   void graph(proto::NodeProto& node, const std::string& name, ModelBuilder body) {
     proto::AttributeProto& a = attribute(node, name, proto::AttributeProto::AttributeType_GRAPH);
     a.g = std::move(body.model_.graph);

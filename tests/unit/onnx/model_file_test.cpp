@@ -1,5 +1,5 @@
-// Models from files: the elements of large weights are read where they belong, and damaged files give the errors that
-// their bytes give.
+// Models from files: the elements of large weights are read directly to their destination, and damaged files give the
+// same errors as their bytes.
 #include "sdk/onnx/file/model_file.h"
 
 #include <gtest/gtest.h>
@@ -82,7 +82,7 @@ TEST(ModelFiles, DamagedGiveTheErrorsOfTheirBytes) {
     std::string damaged = bytes;
     if (i % 4 == 0) damaged.resize(random() % damaged.size());
     for (uint32_t change = random() % 3; change-- > 0 && !damaged.empty();) {
-      // Most bytes are elements of weights; the others are near the ends and between.
+      // Most bytes are elements of weights; other parts are near the ends and between the weights.
       const size_t near[] = {random() % 200, 80'000 + random() % 300, damaged.size() - 1 - random() % 300};
       damaged[near[random() % 3] % damaged.size()] = static_cast<char>(random());
     }

@@ -154,7 +154,7 @@ TEST(Model, ThreadsGetEqualBits) {
   EXPECT_EQ(wrong, 0);
 }
 
-// y = x * 2 w + b, where w and b are inputs with a value, so that 2 w is a constant of most runs.
+// y = x * 2 w + b, where w and b are inputs with a default value, so that 2 w is a constant of most runs.
 ModelBuilder with_defaults(int64_t ir_version) {
   ModelBuilder builder;
   builder.model().ir_version = ir_version;

@@ -1,4 +1,4 @@
-// Random numbers in models: new ones in each run, or those of a seed.
+// Random numbers in models: new numbers in each run, or the same numbers from a seed.
 #include <gtest/gtest.h>
 
 #include "sdk/onnx/onnx.h"
@@ -7,7 +7,7 @@
 namespace tenon::onnx {
 namespace {
 
-// The numbers of two runs of a model that only draws.
+// The numbers of two runs of a model that only draws numbers.
 std::vector<std::vector<float>> two_runs(bool seeded) {
   ModelBuilder builder;
   builder.output("y", kFloat, {"64"});

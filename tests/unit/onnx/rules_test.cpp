@@ -111,7 +111,7 @@ TEST(Rules, AttributesOfOlderVersionsCountThereOnly) {
   EXPECT_EQ(refusal_of(legacy), "(loaded)");
 }
 
-// Earlier, importer/fuse added its steps as attributes, which a file could set.
+// Formerly importer/fuse added its steps as attributes, which a file could set too.
 TEST(Rules, NoFileReachesWhatFusionAdds) {
   for (const char* name : {"activation", "activation_bounds"}) {
     ModelBuilder builder = with_node("MatMul");
@@ -198,7 +198,7 @@ TEST(Rules, InputsAreOfTypesThatTheOperatorTakes) {
   expect_refusal(mixed, "its input 2, 'Y', is of i32, but its input 1, 'X', is of f32; both must be of one type");
 }
 
-// The sum is fused into the product, so only a check of the file's own nodes finds the integers.
+// The sum is fused into the product, so only a check of the file's own nodes detects the integers.
 TEST(Rules, TypesAreHeldAgainstTheNodesOfTheFile) {
   ModelBuilder builder;
   builder.input("x", kFloat, {"n", "3"});

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kWidth = 8, kHeads = 2, kVocabulary = 11, kPositions = 40;
 
-// An encoder of one layer as exporters write it: every shape comes out of Shape nodes.
+// An encoder of one layer as exporters write it: every shape is computed from Shape nodes.
 class Encoder {
  public:
   Encoder() : builder_(17) {
@@ -179,13 +179,13 @@ TEST(Sizes, PassesThatMoveBitsHoldForAllSizesToo) {
   EXPECT_EQ(model.recorded(), 1u);
 }
 
-// The table of positions has 40 rows, of which the sum with the words takes one for each word.
+// The table of positions has 40 rows, of which the sum with the words uses one for each word.
 TEST(Sizes, AnEncoderIsBoundToNothingButItsTableOfPositions) {
   const Model model = load_bytes(Encoder().bytes(), exact());
   EXPECT_EQ(graph::guards(model.record(inputs_of(3, 7), true)), "1 < S0 (input)\n1 < S1 (input)\nS1 <= 40 (add)\n");
 }
 
-// Sizes of 1 broadcast, so they have a recording of their own.
+// Sizes of 1 broadcast, so they need a recording of their own.
 TEST(Sizes, ABatchOfOneIsAnotherRecordingAndOneOfTwoServesAllOthers) {
   const Model model = load_bytes(Encoder().bytes(), exact());
   (void)model.run(inputs_of(1, 5));
@@ -209,7 +209,7 @@ TEST(Sizes, DimsOfOneNameAreOneSize) {
   }
 }
 
-// Exporters write -1 and "?" for sizes that they do not know. Each is a size of its own.
+// Exporters write -1 and "?" for unknown sizes. Each is a separate size.
 TEST(Sizes, DimsWithoutANameAreAnySizes) {
   for (const std::vector<std::string>& dims :
        {std::vector<std::string>{"?", "?"}, {"-1", "-1"}, {"", ""}, {"*", "-1"}}) {
@@ -224,7 +224,7 @@ TEST(Sizes, DimsWithoutANameAreAnySizes) {
   }
 }
 
-// The check of a model knows no sizes: what it takes for them decides nothing.
+// The check of a model does not know the sizes. The sizes that it assumes decide nothing.
 TEST(Sizes, AWindowMayBeLongerThanWhatTheCheckTakesForAnOpenSize) {
   ModelBuilder builder;
   builder.input("x", kFloat, {"batch", "1", "samples"});

@@ -1,4 +1,4 @@
-// Values that are no tensors of numbers: strings, sequences, optionals; sparse weights.
+// Values that are not tensors of numbers: strings, sequences, optionals; sparse weights.
 #include <gtest/gtest.h>
 
 #include "core/ops/ops.h"
@@ -40,7 +40,7 @@ TEST(Values, AModelWithStringsRunsByValues) {
   EXPECT_EQ(to_string(model.inputs()[0]), "string[n]");
 }
 
-// Models of constants alone, which the check computes if they are small.
+// Models that consist only of constants. The check computes them if they are small.
 TEST(Values, WorkOnTheHostHasABound) {
   const auto pool = [](int64_t side, int64_t ratio) {
     ModelBuilder builder(20);
@@ -207,7 +207,7 @@ TEST(Values, SparseWeightsGetTheirZeros) {
   const Model model = load_bytes(builder.bytes());
   EXPECT_EQ(model.run({{"x", full({2, 3}, Scalar(1.0), DType::f32)}})[0].to_host<float>(),
             (std::vector<float>{1, 1, 6, 0, 1, 1}));
-  builder.graph().sparse_initializer[0].dims = {2, 2};  // the index 2 is outside
+  builder.graph().sparse_initializer[0].dims = {2, 2};  // the index 2 is out of range
   EXPECT_THROW(load_bytes(builder.bytes()), Error);
 }
 

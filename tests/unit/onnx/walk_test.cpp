@@ -1,4 +1,4 @@
-// A run node after node.
+// A run node by node.
 #include <gtest/gtest.h>
 
 #include "core/ops/ops.h"

@@ -1,4 +1,4 @@
-// Weights of a file: read when they are needed, and not kept beside what kernels have packed of them.
+// Weights of a file: read when they are needed, and not kept in addition to the packed copies of kernels.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -59,7 +59,7 @@ TEST_F(WeightsOfAFile, ArePackedWithoutTheirOriginals) {
     const std::vector<float> wanted = run(load_bytes(bytes_), 16);
     EXPECT_EQ(run(model, 16), wanted);
     EXPECT_EQ(packed(), 2 * kMatrix);
-    EXPECT_GE(live(), before + kTable + 2 * kMatrix);  // nothing packs the table
+    EXPECT_GE(live(), before + kTable + 2 * kMatrix);  // no kernel packs the table
     EXPECT_LT(live(), before + kTable + 2 * kMatrix + kMatrix / 2);
   }
   EXPECT_LE(live(), before);
@@ -68,7 +68,7 @@ TEST_F(WeightsOfAFile, ArePackedWithoutTheirOriginals) {
 TEST_F(WeightsOfAFile, ArePackedOnceForAllSizes) {
   const Model model = load(path_), reference = load_bytes(bytes_);
   run(model, 8);
-  std::filesystem::resize_file(path_, 100);  // nobody reads it again
+  std::filesystem::resize_file(path_, 100);  // it is not read again
   for (const int64_t batch : {16, 9, 40, 8}) EXPECT_EQ(run(model, batch), run(reference, batch)) << batch;
   EXPECT_EQ(packed(), 4 * kMatrix);  // two models
 }

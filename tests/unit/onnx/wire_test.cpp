@@ -73,7 +73,7 @@ TEST(Wire, RefusesWhatIsCutOffAtEveryByte) {
     ModelProto part;
     if (!decode(std::string_view(whole).substr(0, size), &part).empty()) ++refused;
   }
-  EXPECT_GT(refused, static_cast<int>(whole.size()) - 10);  // all but those that end between two fields
+  EXPECT_GT(refused, static_cast<int>(whole.size()) - 10);  // all but the lengths that end between two fields
 }
 
 TEST(Wire, RefusesALengthBeyondTheBuffer) {

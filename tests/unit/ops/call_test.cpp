@@ -64,7 +64,7 @@ TensorList invoke(std::string_view name, std::initializer_list<Value> args,
   return call(find_op(invented::dynamic_ops(), name), args, kwargs);
 }
 
-// Keeps every op as a record, copies the record as one that is kept for later, and makes the call of the copy.
+// Keeps every op as a record, copies the record for later use, and makes the call of the copy.
 class KeepingInterpreter final : public Interpreter {
  public:
   std::string name() const override { return "the keeping interpreter"; }
@@ -90,7 +90,7 @@ std::vector<Dims> dims_of(const TensorList& tensors) {
   return dims;
 }
 
-// The answer, which is the same where the call comes as one record.
+// The result, which must be the same if the call is made as one record.
 Dims reached(std::string_view name, std::initializer_list<Value> args, std::initializer_list<Keyword> kwargs = {}) {
   const TensorList results = invoke(name, args, kwargs);
   KeepingInterpreter keeping;

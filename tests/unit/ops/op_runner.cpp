@@ -6,7 +6,7 @@
 // VALUE is a JSON number, bool, null, text or list of ints; {"tensor": {"dtype", "dims", "data"}} with row-major bytes
 // in hexadecimal; {"tensors": [VALUE...]}; {"dtype": NAME}; {"call": CALL}, the first output of a call, for views; or
 // {"ref": N}, the tensor that {"keep": N, "of": VALUE} last kept. --list prints every op and its documentation.
-// --decompose computes every op that has a decomposition by its decomposition. --global, of one rank of a launch,
+// --decompose computes every op that has a decomposition by its decomposition. --global, on one rank of a launch,
 // spreads every tensor over the ranks, each in another way, and answers with the whole results.
 #include <iostream>
 #include <map>
@@ -47,7 +47,7 @@ std::string to_hex(const std::vector<uint8_t>& bytes) {
 
 bool spreads = false;
 
-// `tensor`, the same on every rank, as a global one: whole, split along some axis, or as a partial sum.
+// `tensor`, which is the same on every rank, as a global tensor: whole, split along some axis, or as a partial sum.
 Tensor spread(const Tensor& tensor) {
   using tenon::global::Sbp, tenon::global::to_global;
   static std::mt19937 choices(20261126);
@@ -131,7 +131,7 @@ TensorList run(const json& call) {
   return results;
 }
 
-// Decomposes every op that has a decomposition. The parts run unchanged.
+// Decomposes every op that has a decomposition. The resulting ops run unchanged.
 class DecomposingInterpreter final : public tenon::Interpreter {
  public:
   void apply(const tenon::OpCall& call) override {

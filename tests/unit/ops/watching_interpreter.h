@@ -1,5 +1,6 @@
-// WatchingInterpreter: sees what comes to the door while a call of an op runs, hands it to the eager interpreter, and
-// says what passed the door by: a tensor that no record made, or a composite that came in parts though it is kept.
+// WatchingInterpreter: watches the records that come to the door while an op is called, passes them to the eager
+// interpreter, and reports what bypassed the door: a tensor that no record made, or a composite that arrived in parts
+// although the interpreter keeps composites.
 #pragma once
 
 #include <string>
@@ -13,7 +14,7 @@ namespace tenon {
 
 class WatchingInterpreter final : public Interpreter {
  public:
-  // `keeps_composites`: they come as one record; else the ops that they are written in come.
+  // `keeps_composites`: a composite comes as one record; otherwise its ops come.
   explicit WatchingInterpreter(bool keeps_composites) : keeps_composites_(keeps_composites) {}
 
   // Begins a call on `arguments`.
@@ -42,16 +43,16 @@ class WatchingInterpreter final : public Interpreter {
     for (const Tensor& output : call.outputs) known_.push_back(output);
   }
 
-  // How many records the call has made so far.
+  // The number of records that the call has made so far.
   int records() const { return records_; }
 
-  // Empty, or what passed the door by in the call of `op` that gave `results`.
+  // Returns an empty string, or what bypassed the door in the call of `op` that returned `results`.
   std::string passed_by(std::string_view op, const TensorList& results) {
     for (const Tensor& result : results) check(fmt::format("{} gave a tensor", op), result);
     if (!passed_by_.empty()) return passed_by_;
     const OpInfo* row = row_of(op);
     if (!keeps_composites_ || row == nullptr || row->form != OpForm::composite) return "";
-    // A number that stands for a tensor becomes one before the record, by `full`.
+    // If an argument is a number, `full` turns it into a tensor before the record.
     if (first_ == row && records_ - filled_ == 1) return "";
     return fmt::format("{} is kept, but came as {} records, the first {}", op, records_,
                        first_ == nullptr ? "none" : first_->name);
@@ -62,7 +63,7 @@ class WatchingInterpreter final : public Interpreter {
     for (const OpInfo& row : op_table()) {
       if (row.name == op) return &row;
     }
-    return nullptr;  // a variant, of an elementwise op
+    return nullptr;  // a variant of an element-wise op
   }
 
   void check(std::string what, const Tensor& tensor) {
@@ -74,9 +75,9 @@ class WatchingInterpreter final : public Interpreter {
   }
 
   bool keeps_composites_;
-  TensorList known_;  // the arguments, and what records have made; held, so that no other tensor takes their address
-  const OpInfo* first_ = nullptr;  // of those that are not `full`
-  int records_ = 0, filled_ = 0;   // filled_: how many of them are `full`
+  TensorList known_;  // the arguments and the results of records; held, so that no other tensor gets their address
+  const OpInfo* first_ = nullptr;  // first record that is not `full`
+  int records_ = 0, filled_ = 0;   // filled_: the number of `full` among the records
   std::string passed_by_;
 };
 

@@ -22,7 +22,7 @@ double number(const Words& words, const std::string& name, double absent = 0) {
   return at == words.end() ? absent : std::stod(at->second);
 }
 
-// What stands between the separators, but for what is empty.
+// The non-empty parts between the separators.
 std::vector<std::string> parts_of(const std::string& text, char separator) {
   std::vector<std::string> parts(1);
   for (const char c : text) {
@@ -88,7 +88,7 @@ optim::Curve curve_of(const std::string& text) {
   return optim::sequence({optim::linear_factor(0.1, 1, steps(0)), optim::exponential(n[1])}, {steps(0)});
 }
 
-// Three parameters, whose elements and gradients torch_test.py computes in the same way.
+// Three parameters. torch_test.py computes their elements and gradients in the same way.
 struct Problem {
   DType dtype;
   TensorList parameters;
@@ -103,7 +103,7 @@ struct Problem {
     }
   }
 
-  // Parameter 1 has none at every third step.
+  // Parameter 1 has no gradient at every third step.
   void make_gradients(int64_t step) const {
     for (size_t k = 0; k < parameters.size(); ++k) {
       if (k == 1 && step % 3 == 1) continue;

@@ -1,4 +1,4 @@
-// Optimisers: what they keep, save and load, whom they leave alone, and steps that are compiled.
+// Optimisers: their states, saving and loading, parameters that they skip, and steps that are compiled.
 #include "core/optim/optim.h"
 
 #include <gtest/gtest.h>
@@ -91,7 +91,7 @@ TEST(Optimizer, ComputesStridedAndNarrowParametersToo) {
   }
 }
 
-// More elements than one thread takes, against steps of parts that one thread takes.
+// More elements than one thread takes, compared with steps of parts that one thread takes.
 TEST(Optimizer, ComputesManyElementsAsFew) {
   constexpr int64_t part = 300'001, parts = 9;
   Generator random(5);

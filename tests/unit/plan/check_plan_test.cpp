@@ -1,4 +1,4 @@
-// Defects are planted in plans that were right.
+// Defects are planted in correct plans.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -75,7 +75,7 @@ TEST(CheckPlan, FindsPlacesOutsideABlockMisalignedOrTornApart) {
   EXPECT_FALSE(check_plan(values, {~uint64_t{0}, true}, sound).ok());
 }
 
-// A group's location is its own from the first step to the last, even while no value of the group lives.
+// A group owns its location from its first step to its last, even while no value of the group is alive.
 TEST(CheckPlan, KeepsThePlaceOfAGroupBetweenItsValues) {
   const std::vector<Value> values{{64, 64, 0, 1, 0}, {64, 64, 5, 6, 0}, {64, 64, 3, 3, kNone}};
   MemoryPlan plan = plan_of(values);

@@ -9,7 +9,8 @@
 namespace tenon::plan {
 namespace {
 
-// Values with random sizes, alignments and lives of at most `longest` steps. One in four shares the location of an
+// Values with random sizes, alignments and lifetimes of at most `longest` steps. One in four shares the location of an
+// earlier one.
 // earlier one.
 std::vector<Value> random_values(std::mt19937_64& random, size_t count, uint32_t steps, uint32_t longest) {
   const auto draw = [&](uint64_t below) { return random() % below; };
@@ -150,7 +151,8 @@ TEST(MemoryPlan, IsTheSameEachTime) {
   }
 }
 
-// Ten thousand values that all live at once, or over each other: the ways that compare them give up, and one remains.
+// Ten thousand values that are all alive at once or overlap: the methods that compare them give up, and one method
+// remains.
 TEST(MemoryPlan, EndsWithinItsBudgetForManyLongLives) {
   std::mt19937_64 random(11);
   const std::vector<Value> values = random_values(random, 10'000, 10'000, 10'000);

@@ -1,4 +1,4 @@
-// The values of whole models, as an executor would plan them: sizes, lifetimes, steps that run in place.
+// The values of whole models as an executor would plan them: sizes, lifetimes, steps that run in place.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace tenon::testing {
 
-// A program that is written down step by step. A value lives from the step that makes it to the last that reads it.
+// A program written down step by step. A value lives from the step that makes it to the last step that reads it.
 class ProgramOfValues {
  public:
   // A step that reads `inputs` and makes a value of `elements` f32.
   uint32_t make(int64_t elements, std::initializer_list<uint32_t> inputs);
-  // A step that reads `inputs`, and writes its result over the first of them.
+  // A step that reads `inputs` and writes its result over the first of them.
   uint32_t in_place(std::initializer_list<uint32_t> inputs);
-  // Workspace of the step before.
+  // Workspace of the previous step.
   void workspace(int64_t bytes);
 
   const std::vector<plan::Value>& values() const { return values_; }

@@ -1,4 +1,4 @@
-// Two threads count in one plain variable.
+// Two threads increment one plain variable.
 #include <cstdio>
 #include <thread>
 

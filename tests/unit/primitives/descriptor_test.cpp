@@ -82,7 +82,7 @@ TEST(Descriptor, SharedCasesHaveEachOperandSpreadAndEachInputRepeated) {
     kinds.insert(kind);
     const std::string name = table::kind_name(kind) + " " + table::role_name(role);
     EXPECT_TRUE(found.spread || !found.is_long) << name << " has no case with gaps between its elements";
-    // Of equal rows inverse and variance are rounding errors.
+    // For equal rows the inverse and the variance are rounding errors.
     const bool varies = kind == EP_PRIMITIVE_linear_algebra || table::is_output(kind, EP_ROLE_INV_STD);
     const bool may_repeat = found.is_long && !table::is_output(kind, role) && !(varies && role == EP_ROLE_SRC);
     EXPECT_TRUE(found.repeated || !may_repeat) << name << " has no case with a stride of 0";
@@ -438,7 +438,7 @@ TEST(Descriptor, FieldsCoverEveryAttributeByte) {
       named += field_size(field) * static_cast<size_t>(field.count);
       EXPECT_LE(field.offset + field_size(field) * static_cast<size_t>(field.count), row.attribute_size) << row.name;
     }
-    // Only a reserved word or two has no name.
+    // At most two words, which are reserved, have no name.
     EXPECT_LE(row.attribute_size - named, 8U) << row.name;
   }
 }

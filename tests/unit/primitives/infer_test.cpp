@@ -454,7 +454,7 @@ TEST(View, KeepsItsOffset) {
   EXPECT_EQ(slice(view, 2, slice_range<int64_t>("slice", 4, 1, 4, 2).value()).offset, 6);
 }
 
-// No elements, or one: the place and the step do not matter to what is read, and stay what they were.
+// With at most one element, position and step do not change which elements are read, and keep their values.
 TEST(View, ShortSlicesKeepTheirStride) {
   const View none = slice({{4, 6}, {6, 1}, 5}, 1, {3, 0, 1});
   EXPECT_EQ(none.dims, (Dims{4, 0}));

@@ -1,4 +1,4 @@
-// What the Python tests here do not reach: strides, refusals, and faults as a caller sees them.
+// Cases that the Python tests here do not cover: strides, refusals, and faults as a caller sees them.
 #include "primitives/reference/reference.h"
 
 #include <gtest/gtest.h>
@@ -77,7 +77,7 @@ TEST(Reference, PackedElementsShareTheirBytes) {
   void* const operands[] = {dst, const_cast<uint8_t*>(src)};
   ASSERT_TRUE(run(desc, operands, nullptr, 0, nullptr).ok());
   EXPECT_EQ(dst[0], 0xef);
-  EXPECT_EQ(dst[1], 0xf8);  // -8 wraps to itself; the nibble beside it stays
+  EXPECT_EQ(dst[1], 0xf8);  // -8 wraps to itself; the neighbouring nibble does not change
 }
 
 }  // namespace

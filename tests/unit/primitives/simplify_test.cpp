@@ -1,5 +1,5 @@
-// A fold is right if it keeps the set of addresses that belong together. Each test walks the operands before and after
-// it.
+// A fold is correct if it keeps the sets of addresses that belong together. Each test walks the operands before and
+// after it.
 #include "primitives/simplify/simplify.h"
 
 #include <gtest/gtest.h>
@@ -183,7 +183,7 @@ TEST(FoldMarked, KeepsMarkedAxesAloneAndInOrder) {
     uint32_t folded = marked;
     after.rank = fold_marked(after.rank, after.dims, &folded, after.pointers, 3);
     EXPECT_EQ(__builtin_popcount(folded), __builtin_popcount(marked));
-    EXPECT_EQ(walk(before, 3), walk(after, 3));  // in order, because nothing is moved
+    EXPECT_EQ(walk(before, 3), walk(after, 3));  // in order, because no element moves
     EXPECT_EQ(walk(before, 3, marked), walk(after, 3, folded));
   }
 }
@@ -233,7 +233,7 @@ TEST(FoldBatch, LeavesTheMatrixAlone) {
   }
 }
 
-// {destination, index, source without its axis}: the offsets that a gather of slices brings together.
+// {destination, index, source without its axis}: the offsets that a gather of slices combines.
 std::vector<std::vector<int64_t>> gathered(const GatherFold& fold) {
   Layout layout;
   layout.rank = fold.src_rank - 1 + fold.indices_rank;

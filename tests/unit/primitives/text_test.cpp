@@ -1,4 +1,4 @@
-// primitives/text: what can be an argument of a message, and how it is written.
+// primitives/text: the types that a message accepts, and how it prints them.
 #include <gtest/gtest.h>
 
 #include <cmath>

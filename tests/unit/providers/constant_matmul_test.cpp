@@ -1,5 +1,5 @@
 // Products with a constant matrix, which is packed once, compared with double-precision loops on every dispatch target:
-// one row and more, sums of every length that is cut in another way, matrices that lie in other orders, f32 and bf16.
+// one row and more, sums of every length that is split differently, matrices in other layouts, f32 and bf16.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,11 +14,11 @@ namespace {
 
 struct Product {
   int64_t m, n, k;
-  bool transposed;  // the matrix lies by columns
+  bool transposed;  // the matrix is stored by columns
   bool bias;
 };
 
-// Numbers with few bits, so that bf16 has them too.
+// Numbers with few bits, so that bf16 represents them exactly.
 float drawn(std::mt19937& generator) { return static_cast<float>(static_cast<int>(generator() % 31) - 15) / 8; }
 
 uint16_t to_bf16(float value) {

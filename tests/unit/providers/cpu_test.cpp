@@ -1,4 +1,4 @@
-// The cpu provider as a device: its memory, its settings, its faults, and what it holds.
+// The cpu provider as a device: its memory, its settings, its faults, and the resources that it holds.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -50,7 +50,7 @@ TEST(CpuProvider, RefusesAnUnknownSimdSetting) {
 constexpr float nan_value = std::numeric_limits<float>::quiet_NaN();
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-// A product of `values` with ones, which gives `values` in each of 16 columns or channels, and an epilogue.
+// A product of `values` with ones, so that each of 16 columns or channels holds `values`, and an epilogue.
 struct Product {
   const char* name;
   ep_primitive_desc desc;
@@ -149,8 +149,8 @@ TEST(CpuProvider, RefusesAnEpilogueByItsName) {
   }
 }
 
-// Where oneDNN multiplies bf16, no slow loop takes the product for the sake of what follows it: the host takes it
-// apart.
+// If oneDNN multiplies bf16, the provider refuses an epilogue that oneDNN lacks instead of using a slow loop. The host
+// then runs the product and the epilogue separately.
 TEST(CpuProvider, AnEpilogueOverBf16MakesNoProductSlow) {
   OpenProvider cpu("cpu");
   ep_primitive_desc desc = descriptor(

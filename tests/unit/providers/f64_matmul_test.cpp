@@ -1,5 +1,5 @@
-// Products of f64, which are cut into blocks that every thread gets one of: on every dispatch target and on one, two
-// and five threads, against loops in long double. However a product is cut, its bits are the same.
+// Products of f64, which are split into one block per thread: on every dispatch target and on one, two and five
+// threads, against loops in long double. The bits do not depend on the split.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,7 +14,7 @@ namespace {
 
 struct Product {
   int64_t batch, m, n, k;
-  bool transposed;  // the second matrices lie by columns
+  bool transposed;  // the second matrices are stored by columns
   bool bias;
 };
 

@@ -1,6 +1,6 @@
-// The caller's floating-point state (rule C02): every family of primitive gives the bits of the default state, whatever
-// the calling thread has set, on threads and with workers that are older or younger than that; and the thread's state
-// is as it was afterwards.
+// The caller's floating-point state (rule C02): every family of primitives gives the bits of the default state,
+// whatever the calling thread has set, on threads and with workers that started before or after that; and the thread's
+// state does not change.
 #include <gtest/gtest.h>
 
 #include <cfenv>
@@ -65,12 +65,12 @@ void in_mode(const Mode& mode, const std::function<void()>& run) {
   EXPECT_TRUE(kept) << mode.what;
 }
 
-// A launch whose operands lie in an image, and the bytes that it leaves.
+// A launch whose operands are in an image, and the bytes after it.
 struct Launch {
   cases::Case test;
   cases::Image image;
 
-  // Allocates, and compares no floats: it runs in a mode.
+  // Allocates, and compares no floats, because it runs in a mode.
   ep_status run(OpenProvider& provider, std::vector<uint8_t>* out) const {
     cases::Image mine = image;
     std::vector<void*> addresses;
@@ -84,7 +84,7 @@ struct Launch {
   }
 };
 
-// Every third element becomes a denormal number of the f32 operands but the first.
+// In the f32 operands except the first, every third element becomes a denormal number.
 void put_denormals(const ep_primitive_desc& desc, cases::Image* image) {
   for (uint32_t i = 1; i < desc.operand_count; ++i) {
     const ep_operand_desc& operand = desc.operands[i];
@@ -96,7 +96,7 @@ void put_denormals(const ep_primitive_desc& desc, cases::Image* image) {
   }
 }
 
-// Up to four cases of each kind and scalar function that the provider takes, spread over dtypes and layouts.
+// Up to four cases of each kind and scalar function that the provider supports, spread over dtypes and layouts.
 std::vector<Launch> families(OpenProvider& provider) {
   constexpr size_t most_of_one = 4;
   std::map<std::pair<int32_t, int32_t>, std::vector<cases::Case>> groups;
@@ -125,7 +125,7 @@ std::vector<Launch> families(OpenProvider& provider) {
   return launches;
 }
 
-// A thread that was there before any mode was set, and runs what it is given.
+// A thread that started before any mode was set. It runs the functions that it is given.
 class OldThread {
  public:
   OldThread() : thread_([this] { serve(); }) {}
@@ -178,7 +178,7 @@ TEST(FloatingPoint, OfTheCallerChangesNoBitOfAnyFamily) {
   }
 }
 
-// Each mode is set before the provider has as many workers as it will use in it, so one worker at least is started in
+// Each mode is set before the provider has all the workers that it will use in it, so at least one worker starts in
 // that mode and the others are older.
 TEST(FloatingPoint, OfTheCallerChangesNoBitOfWideWork) {
   OpenProvider one("cpu", {}, 1);
@@ -198,7 +198,7 @@ TEST(FloatingPoint, OfTheCallerChangesNoBitOfWideWork) {
   }
 }
 
-// The caller turns on traps after an inexact result of the older unit, which traps at its next instruction that waits.
+// The caller enables traps after an inexact result of the x87 unit, which traps at its next instruction that waits.
 TEST(FloatingPoint, MeetsAnExceptionThatIsPending) {
   volatile long double third = 1;
   third = third / 3;

@@ -1,5 +1,5 @@
-// Kernel modules of the providers vulkan, opencl and cuda, over the raw ABI: where arguments lie, what is refused, what
-// the host keeps, and helpers that hang, die or answer nonsense. MODULES_PROVIDER names the provider.
+// Kernel modules of the providers vulkan, opencl and cuda, over the raw ABI: the addresses of arguments, refusals,
+// stored blobs, and helpers that hang, die or give wrong answers. MODULES_PROVIDER names the provider.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -32,7 +32,7 @@ std::string provider_name() {
 
 constexpr uint32_t group = 32;
 
-// y[i] = sum of the numbers i of all inputs and of all words of the parameters but the first, which is the count.
+// y[i] = the sum of element i of all inputs and of all words of the parameters except the first, which is the count.
 std::string sum_text(int32_t dialect, uint32_t inputs, uint32_t words) {
   std::string sum;
   if (dialect == EP_DIALECT_GLSL) {
@@ -91,7 +91,7 @@ class GpuModules : public ::testing::Test {
     return memory;
   }
 
-  // Runs `sum` of `module` on random numbers, with buffers that begin anywhere. How many numbers are wrong.
+  // Runs `sum` of `module` on random numbers, with buffers at any offset. Returns the number of wrong results.
   size_t wrong_sums(Module& module, uint32_t inputs, uint32_t words) {
     constexpr size_t count = 1000;
     std::mt19937 generator(inputs * 131 + words);
@@ -126,7 +126,7 @@ class GpuModules : public ::testing::Test {
     launch.groups[1] = launch.groups[2] = 1;
     EXPECT_EQ(open.ops.kernel_launch(module.kernel("sum"), open.stream, &launch, nullptr, &error), EP_STATUS_OK)
         << open.host.sentence();
-    // What was lent is forgotten.
+    // Borrowed arguments are not kept.
     std::fill(parameters.begin(), parameters.end(), -77);
     std::vector<float> y(count);
     EXPECT_EQ(open.ops.download(open.stream, y.data(), buffers[0], count * 4, &error), EP_STATUS_OK);
@@ -196,7 +196,7 @@ TEST_F(GpuModules, RefuseWhatIsNoModuleOfTheirs) {
 }
 
 TEST_F(GpuModules, AreKeptByTheHostAndCompiledAnewWhereWhatWasKeptIsDamaged) {
-  // A text of which the compiler warns: what is compiled says so, what was kept does not.
+  // A text with a compiler warning: a compiled module has the message, a stored one does not.
   const std::string warns =
       info.dialect == EP_DIALECT_GLSL ? "#extension GL_EXT_not_there : enable\n" : "#warning hello\n";
   const auto compiled = [&] {
@@ -257,8 +257,8 @@ TEST_F(GpuModules, AreNotCompiledOnceTheHostWantsToStop) {
   EXPECT_EQ(create(later, 2, 3), EP_STATUS_OK) << provider->host.sentence();
 }
 
-// The helper of Vulkan writes no file, and PoCL's driver goes on without its own cache or fails: then it is no fault of
-// the text, and the next module is made.
+// With a full disk the helper of Vulkan writes no file, and PoCL's driver continues without its own cache or fails. A
+// failure is not blamed on the text, and the next module is created.
 TEST_F(GpuModules, AreMadeOrUnsupportedWhereTheDiskIsFullAndMadeLater) {
   if (info.dialect == EP_DIALECT_CUDA_C) GTEST_SKIP() << "the fake NVRTC takes a full disk for a wrong text";
   rlimit before{};
@@ -292,7 +292,7 @@ std::string helper_name() {
   return fmt::format("tenon-compile-{}", provider_name() == "vulkan" ? "glsl" : provider_name());
 }
 
-// A tree with the plug-in and, in place of its helper, a program that answers who it is and then does as `does` says.
+// A tree with the plug-in and, instead of its helper, a program that answers who it is and then behaves as `does` says.
 class FakeHelper {
  public:
   explicit FakeHelper(const std::string& does) {
@@ -337,7 +337,7 @@ while True:
 class GpuHelpers : public GpuModules {
  protected:
   void SetUp() override {}
-  // What module_create says where the helper does `does`.
+  // The result of module_create if the helper behaves as `does` says.
   std::string said(const std::string& does, ep_status status, Settings with = {}) {
     const FakeHelper fake(does);
     settings = std::move(with);
@@ -374,7 +374,7 @@ TEST_F(GpuHelpers, AreStoppedWhereTheHostWantsToStop) {
   stopper.join();
 }
 
-// A driver that can be told to lose its device: the fake of CUDA, or a shim in front of the real one.
+// A driver whose device can be lost on request: the fake of CUDA, or a shim in front of the real one.
 class LosingDriver {
  public:
   LosingDriver() {
@@ -390,7 +390,7 @@ class LosingDriver {
     if (vulkan_ != nullptr) {
       *vulkan_ = {};
       vulkan_->submissions_until_lost = vulkan_->allocations_until_full = -1;
-      control<ShimControl>(dlopen(library_.c_str(), RTLD_NOW), "shim_control");  // which finds it again
+      control<ShimControl>(dlopen(library_.c_str(), RTLD_NOW), "shim_control");  // finds the real loader again
     }
     if (opencl_ != nullptr) *opencl_ = {};
   }
@@ -399,13 +399,13 @@ class LosingDriver {
 
   bool is_there() const { return cuda_ != nullptr || vulkan_ != nullptr || opencl_ != nullptr; }
   Settings settings() const { return cuda_ != nullptr ? Settings() : Settings{{"library", library_}}; }
-  // The next command of the device finds it lost.
+  // The next command of the device returns that it is lost.
   void lose() const {
     if (cuda_ != nullptr) cuda_->lost = 719;  // CUDA_ERROR_LAUNCH_FAILED
     if (vulkan_ != nullptr) vulkan_->submissions_until_lost = 0;
     if (opencl_ != nullptr) opencl_->lost = 1;
   }
-  // The driver finds it lost when it loads a kernel. False: it cannot be told to.
+  // The driver returns the loss when it loads a kernel. Returns false if that cannot be requested.
   bool lose_at_load() const {
     if (vulkan_ != nullptr) vulkan_->pipelines_result = -4;  // VK_ERROR_DEVICE_LOST
     if (opencl_ != nullptr) opencl_->load_lost = 1;
@@ -425,8 +425,8 @@ class LosingDriver {
   OpenclShimControl* opencl_ = nullptr;
 };
 
-// The device goes while the helper compiles, and a command tells the provider: the code is not loaded, and nothing of
-// the module is left.
+// The device is lost while the helper compiles, and a command tells the provider. The code is not loaded, and nothing
+// of the module is left.
 TEST_F(GpuHelpers, AnswerForADeviceThatIsLostMeanwhile) {
   const LosingDriver driver;
   if (!driver.is_there()) GTEST_SKIP() << "no driver that can be told to lose its device";
@@ -457,7 +457,7 @@ TEST_F(GpuHelpers, AnswerForADeviceThatIsLostMeanwhile) {
   provider.reset();
 }
 
-// The driver says so when it is given the code: so do this call and all later ones.
+// The driver reports the loss when it gets the code; this call and all later ones fail.
 TEST_F(GpuHelpers, LeaveALostDeviceToTheDriverThatLoads) {
   const LosingDriver driver;
   if (!driver.is_there()) GTEST_SKIP() << "no driver that can be told to lose its device";

@@ -1,4 +1,4 @@
-// provider::create over a list of implementations: which one makes the primitive, and what comes of a failure.
+// provider::create over a list of implementations: which one creates the primitive, and the effect of a failure.
 #include "sdk/provider/implementation.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ class Implementations : public ::testing::Test {
     device.host = &host;
   }
 
-  // The answer of create, the error's sentence after it.
+  // The status of create, followed by the error's sentence.
   ep_status create_one(std::string* sentence) {
     ep_primitive_desc desc{};
     desc.kind = EP_PRIMITIVE_unary;

@@ -1,6 +1,6 @@
-// So many rows that kernels write their results past the cache, which takes another path. Compares softmax and layer
-// norm with double-precision loops on every dispatch target, with rows of NaN and infinity among the others, and
-// transposed copies with a loop over places.
+// Rows so large in number that kernels write their results past the cache, on a different path. Compares softmax and
+// layer norm with double-precision loops on every dispatch target, with some rows of NaN and infinity, and transposed
+// copies with a loop over positions.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct Rows {
   int64_t count;
   int64_t length;
   std::vector<float> src, wanted;
-  std::vector<Line> lines;  // the result, aligned as blocks of devices are
+  std::vector<Line> lines;  // the result, aligned like blocks of devices
 
   float* dst() { return lines.front().values; }
 };
@@ -134,7 +134,7 @@ int64_t misplaced(const void* dst, const void* src, int64_t rows, int64_t column
   return wrong;
 }
 
-// Lines of 64 bytes of the result come past the cache, and the rest otherwise: rows and columns are no multiples of
+// Lines of 64 bytes of the result are written past the cache, the rest is not: rows and columns are not multiples of
 // tiles.
 TEST_P(LargeRows, TransposedCopies) {
   const std::unique_ptr<OpenProvider> cpu = open_on_target(GetParam());
@@ -179,14 +179,14 @@ int64_t misplaced_in_planes(const Line* lines, const std::vector<uint64_t>& from
   return wrong;
 }
 
-// The columns of the source lie a multiple of 256 elements apart, so lines go past the cache in strips. The last strip
-// and the last line are not whole.
+// The columns of the source are a multiple of 256 elements apart, so lines are written past the cache in strips. The
+// last strip and the last line are not whole.
 TEST_P(LargeRows, TransposedCopiesInStrips) {
   const std::unique_ptr<OpenProvider> cpu = open_on_target(GetParam());
   if (cpu == nullptr) GTEST_SKIP() << "this processor has no " << GetParam();
   for (const int32_t dtype : {EP_DTYPE_u8, EP_DTYPE_f16, EP_DTYPE_f32, EP_DTYPE_f64}) {
     const auto size = static_cast<int64_t>(dtype_size(dtype));
-    for (const int64_t odd : {0, 3}) {  // columns beside whole lines
+    for (const int64_t odd : {0, 3}) {  // columns in addition to whole lines
       const int64_t rows = 128 * 5 + 16 / size + 1, src_stride = 256 * 3;
       const int64_t columns = (int64_t{17} << 20) / size / rows / 2 / 64 * 64 + odd, dst_stride = columns - odd + 64;
       std::vector<Line> lines(static_cast<size_t>(2 * rows * dst_stride * size / 64));

@@ -1,4 +1,4 @@
-// The wide lease: one thread of the process at a time runs parallel regions, and no thread waits for the lease.
+// The wide lease: one thread of the process at a time may run wide parallel regions, and no thread waits for the lease.
 #include "providers/cpu/threads/lease.h"
 
 #include <gtest/gtest.h>
@@ -115,7 +115,7 @@ TEST(WideLease, PassesOnWhenItsHolderIsIdle) {
   EXPECT_EQ(other, 2);
 }
 
-// The thread that held the lease, and one that was a caller, are not there in the child of a fork.
+// The thread that held the lease, and a thread that was a caller, do not exist in the child of a fork.
 TEST(WideLease, IsFreeInTheChildOfAFork) {
   wait_until_idle();
   std::atomic<int> inside{0};
@@ -194,7 +194,7 @@ TEST(Parallel, CutsShortWorkInOnePartForEachThread) {
   EXPECT_EQ(calls, 4);
 }
 
-// So a thread meets the memory that it met in the region before.
+// So a thread uses the same memory as in the previous region.
 TEST(Parallel, GivesEachThreadTheSameRangeFirst) {
   wait_until_idle();
   constexpr int32_t width = 3;

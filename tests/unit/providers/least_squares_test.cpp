@@ -1,6 +1,6 @@
 // Least squares over f32, on every dispatch target, in double: the residual is orthogonal to the columns, and the
-// solution lies among the rows, so that it is the least one. Sides around those from which the cpu provider goes
-// another way, and matrices of full and of less rank.
+// solution is in the row space, so it is the one of least norm. Sides around the limit at which the cpu provider
+// changes its method, and matrices of full and of lower rank.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -69,7 +69,7 @@ Table difference(Table a, const Table& b) {
   return a;
 }
 
-std::vector<float> narrowed(Table* a) {  // and `a` becomes what is left
+std::vector<float> narrowed(Table* a) {  // and `a` becomes the rest
   std::vector<float> result;
   for (double& x : a->numbers) {
     result.push_back(static_cast<float>(x));

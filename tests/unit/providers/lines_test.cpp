@@ -1,5 +1,5 @@
 // Convolutions of one spatial dim with channels first and stride 1, on every dispatch target, against sums in double:
-// lines that end within a vector, channels that end within a tile, pads on one side and on both, taps apart, several
+// lines that end within a vector, channels that end within a tile, pads on one side and on both, dilations, several
 // images, residuals and relu.
 #include <gtest/gtest.h>
 
@@ -87,7 +87,7 @@ TEST_P(Lines, OfManySizes) {
     check({3, 16, 8, 63, 2, 1, 0, 3, finishes});
     check({1, 32, 17, 1000, 3, 1, 1, 1, finishes});
     check({1, 300, 20, 97, 5, 2, 4, 4, finishes});
-    check({2, 7, 4, 40, 9, 7, 60, 60, finishes});  // results that see pads alone
+    check({2, 7, 4, 40, 9, 7, 60, 60, finishes});  // results that depend only on pads
     check({1, 700, 13, 50, 1, 1, 0, 0, finishes});
   }
 }

@@ -1,4 +1,4 @@
-// Kernel modules of the cpu provider, over the raw ABI: what is compiled, launched, refused, kept, and what ends a
+// Kernel modules of the cpu provider, over the raw ABI: compilation, launches, refusals, stored blobs, and the end of a
 // compiler that hangs.
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -105,7 +105,7 @@ void expect_squares(OpenProvider& provider, Module& module, int64_t items, int64
   EXPECT_EQ(y.back(), 42);
 }
 
-// By which compiler. The system's is always there where Tenon is built.
+// The compiler. The system's compiler is always there if Tenon can be built.
 class Modules : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
@@ -326,7 +326,7 @@ TEST_P(Modules, AreKeptByTheHostAndCompiledAnewWhereWhatWasKeptIsDamaged) {
   const auto compiled = [&](OpenProvider& where) {
     Module module(where);
     module.add_entry("square", 2, sizeof(SquareParameters));
-    // A text that warns: what is compiled says so, what was kept does not.
+    // A text with a warning: a compiled module has the message, a stored one does not.
     EXPECT_EQ(module.create(fmt::format("#warning hello\n{}", square_text)), EP_STATUS_OK) << where.host.sentence();
     expect_squares(where, module, 5, 3);
     return !module.said.empty();
@@ -334,7 +334,7 @@ TEST_P(Modules, AreKeptByTheHostAndCompiledAnewWhereWhatWasKeptIsDamaged) {
   EXPECT_TRUE(compiled(provider));
   EXPECT_FALSE(compiled(provider));
   auto blobs = provider.host.blobs();
-  ASSERT_EQ(blobs.size(), std::string(GetParam()) == "cc" ? 2u : 1u);  // beside it, which compiler there is
+  ASSERT_EQ(blobs.size(), std::string(GetParam()) == "cc" ? 2u : 1u);  // plus a blob that says which compiler there is
   const auto code = std::max_element(blobs.begin(), blobs.end(),
                                      [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
   const std::string whole = code->second;
@@ -370,17 +370,17 @@ TEST_P(Modules, AreCompiledOnSeveralThreadsAtOnce) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// A program that stands for a compiler.
+// A program that plays a compiler.
 std::string script(const ScratchFolder& folder, const std::string& name, const std::string& lines) {
   const std::string path = folder.write(name, fmt::format("#!/bin/sh\n{}", lines));
   chmod(path.c_str(), 0755);
   return path;
 }
 
-// What every such program says first.
+// The answer that every such program gives first.
 const char* const version = "if [ \"$1\" = --version ]; then echo mine 1.0; exit 0; fi\n";
 
-// What module_create says with `compiler`.
+// The result of module_create with `compiler`.
 std::string refusal(const std::string& compiler, ep_status status, const std::string& seconds = "30") {
   OpenProvider provider("cpu", {{"compiler", compiler}, {"compile_seconds", seconds}});
   Module module(provider);
@@ -455,7 +455,8 @@ TEST(ModuleCompilers, AreFoundInAbsoluteFoldersOfThePathAlone) {
   EXPECT_NE(said.find("no C compiler"), std::string::npos) << said;
 }
 
-// What was kept of the question which compiler there is holds until a compiler is replaced, or another is found first.
+// The stored answer to the question which compiler there is holds until a compiler is replaced, or another one is found
+// first.
 TEST(ModuleCompilers, AreAskedForTheirVersionsOnce) {
   const ScratchFolder folder;
   const std::string mine = script(folder, "first/cc", "echo mine 1.0\n");
@@ -526,7 +527,7 @@ TEST_P(Modules, OutliveAHelperThatWasKilled) {
   EXPECT_EQ(compiles("second"), EP_STATUS_OK) << provider.host.sentence();
 }
 
-// The folders of compile helpers; one that was killed outright has left its own.
+// The folders of compile helpers. A helper that was killed outright has left its folder.
 std::set<std::string> compile_folders() {
   std::set<std::string> all;
   for (const auto& entry : fs::directory_iterator(fs::temp_directory_path())) {

@@ -1,6 +1,6 @@
 // Reductions of f16 and bf16 and positions of their greatest and least elements, which have kernels of their own on
-// AVX2 and AVX3, on every dispatch target: rows and columns that end within a vector, rows that lie apart, and NaN.
-// Sums of small integers are exact in f32, so each result is that of a loop in double, rounded once.
+// AVX2 and AVX3, on every dispatch target: rows and columns that end within a vector, rows with gaps between them, and
+// NaN. Sums of small integers are exact in f32, so each result equals that of a loop in double, rounded once.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// The choice of pages for large blocks, on a system that the test makes up, and on this one.
+// The choice of pages for large blocks, on a simulated system and on this one.
 #include "providers/cpu/pages.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace tenon::provider::cpu {
 namespace {
 
-// The made-up system: its clock, how long a huge page takes, and what it was asked for.
+// The simulated system: its clock, the time of a huge page, and the requests to it.
 int64_t time_now = 0;
 std::vector<int64_t> touches;  // nanoseconds of the next touches; the last one counts for all later ones
 size_t touched = 0;
@@ -24,7 +24,7 @@ const PageSystem kSystem{
     [](char*, uint64_t size) { joined += size; },
 };
 
-// Blocks lie behind a first one that nobody asks for, as no block begins at 0.
+// Blocks come after a first one that is never requested, because no block begins at 0.
 char* address(uint64_t at) { return reinterpret_cast<char*>((uint64_t{1} << 40) + at); }
 
 class PagesTest : public ::testing::Test {
@@ -34,7 +34,7 @@ class PagesTest : public ::testing::Test {
     touched = 0;
     huge = joined = 0;
   }
-  // Chooses for a block of `mib` at `mib_at`; gives how many MiB of huge pages were asked for.
+  // Chooses for a block of `mib` at `mib_at`. Returns how many MiB of huge pages were requested.
   uint64_t choose(uint64_t mib_at, uint64_t mib) {
     huge = 0;
     pages_.choose(address(mib_at << 20), mib << 20);
@@ -49,7 +49,7 @@ constexpr int64_t kFast = 100'000, kMilliseconds = 1'000'000;
 
 TEST_F(PagesTest, AreHugeWhereHugePagesAreFast) {
   touches = {kFast};
-  EXPECT_EQ(choose(0, 64), 64u + 2);  // the page that is timed is asked for first
+  EXPECT_EQ(choose(0, 64), 64u + 2);  // the page that is timed is requested first
   EXPECT_EQ(choose(64, 64), 64u + 2);
   EXPECT_EQ(touched, 2u);
 }
@@ -84,7 +84,7 @@ TEST_F(PagesTest, OfAProcessThatHoldsMuchAreHugeAndSmallOnesAreJoined) {
   EXPECT_EQ(touched, 2u);
 }
 
-// Blocks of this system keep what was written into them, whatever its pages are.
+// Blocks of this system keep the written data, whatever their pages are.
 TEST(PagesOfThisSystem, KeepTheirBytesWhileTheyAreJoined) {
   constexpr uint64_t kBlock = 32 * kHugePage, kCount = 10;
   std::vector<char*> blocks, places;

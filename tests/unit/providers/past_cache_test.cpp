@@ -38,7 +38,7 @@ class PastCache : public testing::TestWithParam<const char*> {
   std::unique_ptr<OpenProvider> cpu_;
 };
 
-// NaN of f16 without its other bits, which elements at the ends of a row lose and vectors keep.
+// An f16 NaN without the other payload bits: elements at the ends of a row lose them, vectors keep them.
 uint16_t one_nan(uint16_t half) {
   return (half & 0x7fffU) > 0x7c00U ? static_cast<uint16_t>((half & 0x8000U) | 0x7e00U) : half;
 }
@@ -71,7 +71,7 @@ TEST_P(PastCache, CastsHaveTheBitsOfCastsInPieces) {
     constexpr int64_t piece = 65'536;
     for (int64_t i = 0; i < count; i += piece)
       cast(types.to, wanted.data() + i * size, types.from, from + i * width, std::min(piece, count - i));
-    for (const int64_t start : {0, 5}) {  // elements beside a multiple of 64 bytes
+    for (const int64_t start : {0, 5}) {  // elements next to a multiple of 64 bytes
       std::vector<Line> lines(static_cast<size_t>((count + 16) * size / 64 + 1), Line{});
       unsigned char* dst = lines.front().bytes + start * size;
       dst[count * size] = 0xA5;
@@ -84,7 +84,7 @@ TEST_P(PastCache, CastsHaveTheBitsOfCastsInPieces) {
   }
 }
 
-// Every vector of a step holds NaN in some steps, a number in others: all bits are those of a conversion of one number.
+// Every lane holds NaN in some steps and a number in others. The bits equal those of converting each number alone.
 TEST_P(PastCache, CastsToF16HaveTheBitsOfOneElement) {
   constexpr int64_t count = 40'003;
   std::vector<float> src(count);
@@ -118,8 +118,8 @@ TEST_P(PastCache, CastsOfStridedSources) {
   EXPECT_EQ(wrong, 0);
 }
 
-// Of four million elements and more, rows are read whole: blocks of columns that end within a vector, beyond a block,
-// and rows that lie apart. Sums of small integers are exact, so every order of adding gives the same.
+// From four million elements on, rows are read whole: blocks of columns that end within a vector, columns beyond a
+// block, and rows with gaps between them. Sums of small integers are exact, so every order of addition gives the same.
 TEST_P(PastCache, SumsOfColumnsReadRowByRow) {
   struct Shape {
     int64_t rows, columns, stride;
@@ -148,7 +148,7 @@ TEST_P(PastCache, SumsOfColumnsReadRowByRow) {
   }
 }
 
-// Rows of whole vectors, and rows that end within one, so that each begins at another place of a line.
+// Rows of whole vectors, and rows that end within one, so that each row begins at another offset in a line.
 TEST_P(PastCache, RmsNorm) {
   for (const int64_t length : {784, 777}) {
     const int64_t rows = (int64_t{17} << 20) / 4 / length;

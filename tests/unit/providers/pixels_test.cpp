@@ -1,6 +1,6 @@
-// Convolutions of one small plane with channels first by large weights that may change, on every dispatch target,
-// against sums in double: pixels that end within a vector, a few pixels behind vectors, channels that end within a
-// tile, strides, pads, taps apart, one spatial dim, residuals and relu.
+// Convolutions of one small plane with channels first and large weights that may change, on every dispatch target,
+// against sums in double: pixels that end within a vector, a few pixels after whole vectors, channels that end within a
+// tile, strides, pads, dilations, one spatial dim, residuals and relu.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -46,7 +46,7 @@ class Pixels : public testing::TestWithParam<const char*> {
     return sum;
   }
 
-  // `flat`: one spatial dim, that of the columns. `finishes`: a bias and a residual are added, then relu.
+  // `flat`: only one spatial dim, the columns. `finishes`: a bias and a residual are added, then relu.
   void check(const Sizes& s, bool flat, bool finishes) {
     SCOPED_TRACE(testing::Message() << s.in << " to " << s.out << " channels, " << s.src[0] << " x " << s.src[1] << ", "
                                     << s.kernel[0] << " x " << s.kernel[1] << " taps, stride " << s.stride);

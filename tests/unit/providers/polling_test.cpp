@@ -1,4 +1,4 @@
-// A wait on a device that can only be asked, under a clock of the test's own.
+// A wait on a device that can only be polled, with a clock of the test.
 #include "sdk/provider/polling.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace tenon::provider {
 namespace {
 
-// A clock that goes on by 10 microseconds per question, and as long as the wait sleeps.
+// A clock that advances by 10 microseconds per poll, and by the time that the wait sleeps.
 struct TestClock {
   struct State {
     uint64_t time = 1'000'000;
@@ -24,7 +24,7 @@ struct TestClock {
   }
 };
 
-// Waits for an event that comes at `comes_ns` after the start.
+// Waits for an event that fires `comes_ns` after the start.
 ep_status wait_for(uint64_t comes_ns, uint64_t timeout_ns, TestClock::State* state, uint64_t* questions = nullptr,
                    Pace pace = sparing_pace) {
   const uint64_t start = state->time;

@@ -14,14 +14,14 @@
 namespace tenon::provider {
 namespace {
 
-// The interval that is sampled, the bound in units in the last place, and the magnitude that smaller ones count as.
+// The sampled interval, the bound in units in the last place, and the magnitude that smaller values count as.
 struct Bound {
   double low, high;
   double ulps;
   double least = 0;
 };
 
-// A scalar function that is one function of the prelude. The error of lgamma near its roots is absolute.
+// A scalar function that is a single function of the prelude. The error of lgamma near its roots is absolute.
 struct Function {
   const char* name;
   int32_t op;
@@ -79,7 +79,8 @@ double ulps_off(T actual, long double exact, double least = 0) {
   return static_cast<double>(std::fabs(static_cast<long double>(actual) - exact) / static_cast<long double>(unit));
 }
 
-// Values of every magnitude in the interval: evenly by their bits, and evenly by value, near zero and farther out.
+// Values of every magnitude in the interval: spaced evenly by their bits, and evenly by value, near zero and farther
+// out.
 template <class T>
 std::vector<T> samples(const Bound& bound) {
   using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
@@ -118,7 +119,7 @@ class Prelude : public testing::TestWithParam<const char*> {
     return out;
   }
 
-  // The bound holds for each of `in`, and a result that is zero has its sign.
+  // Expects that the bound holds for each element of `in`, and that a zero result has the right sign.
   template <class T>
   void check(const Function& function, const std::vector<T>& in) {
     const Bound& bound = function.bound<T>();
@@ -143,7 +144,7 @@ class Prelude : public testing::TestWithParam<const char*> {
   void check_edges(const Function& function) {
     const T infinity = std::numeric_limits<T>::infinity(), least = std::numeric_limits<T>::denorm_min();
     std::vector<T> in = {static_cast<T>(NAN), infinity, -infinity, 0, 1, static_cast<T>(0.5), least};
-    // The periodic functions have no bound so far out.
+    // The periodic functions have no bound for such large arguments.
     if (function.op != EP_UNARY_sin && function.op != EP_UNARY_cos && function.op != EP_UNARY_tan) {
       in.push_back(static_cast<T>(0.9) * std::numeric_limits<T>::max());
     }

@@ -65,7 +65,7 @@ std::vector<std::string> TestHost::errors_logged() const {
   return errors_;
 }
 
-// The plug-in never looks into an error.
+// The plug-in does not read an error.
 ep_error* TestHost::error_make(const ep_host* host, ep_status, ep_string sentence, ep_string remedy) {
   TestHost& me = self(host);
   const std::lock_guard lock(me.mutex_);

@@ -19,7 +19,7 @@ using Settings = std::map<std::string, std::string>;
 inline constexpr ep_stream_desc kComputeStream{
     sizeof(ep_stream_desc), EP_STRUCT_STREAM_DESC, nullptr, EP_STREAM_COMPUTE, 0, 0};
 
-// A host that counts what the plug-in holds, keeps the last error, and reads settings from a map. Threads: any.
+// A host that counts the plug-in's resources, keeps the last error, and reads settings from a map. Threads: any.
 class TestHost {
  public:
   explicit TestHost(Settings settings = {}, int32_t threads = 2);
@@ -31,12 +31,12 @@ class TestHost {
   std::string sentence() const;
   std::string remedy() const;
   std::vector<std::string> errors_logged() const;
-  // What the plug-in has kept, by key; and what it will find.
+  // The blobs that the plug-in has stored, by key; and the blobs that it will find.
   std::map<std::string, std::string> blobs() const;
   void put_blobs(std::map<std::string, std::string> blobs);
-  // Whether every call that can stop is to stop.
+  // True: every call that can be cancelled is to stop.
   void cancel(bool on) { cancelled_ = on; }
-  // Of the plug-in; set before it is opened.
+  // The path of the plug-in; set it before it is opened.
   std::string path;
 
  private:
@@ -61,7 +61,7 @@ class TestHost {
   std::atomic<bool> cancelled_ = false;
 };
 
-// libtenon_<name>.so with its device 0 open. Throws std::runtime_error with the provider's sentence on failure.
+// libtenon_<name>.so with its device 0 open. The constructor throws std::runtime_error with the provider's sentence.
 class OpenProvider {
  public:
   explicit OpenProvider(const std::string& name, Settings settings = {}, int32_t threads = 2);
@@ -85,15 +85,15 @@ ep_operand_desc strided(int32_t role, int32_t dtype, const std::vector<int64_t>&
                         const std::vector<int64_t>& strides);
 ep_operand_desc scalar_operand(int32_t role, int32_t dtype);
 ep_primitive_desc descriptor(int32_t kind, const std::vector<ep_operand_desc>& operands);
-// Lets relu follow a product; its scalars begin at slot 4.
+// Adds a relu as epilogue of a product; its scalars begin at slot 4.
 void then_relu(ep_primitive_desc* desc);
-// Lets a residual, an operand like operand 0, be added to what the primitive computes.
+// Adds an epilogue that adds a residual, an operand like operand 0, to the result.
 void then_add_residual(ep_primitive_desc* desc);
 
 // Numbers in [-1, 1).
 std::vector<float> random_floats(int64_t count, std::mt19937* generator);
 
-// The number of elements from the first to the last that `operand` reaches.
+// The number of elements from the first to the last that `operand` addresses.
 int64_t extent(const ep_operand_desc& operand);
 
 struct LaunchResult {
@@ -103,7 +103,7 @@ struct LaunchResult {
 };
 
 // Creates a primitive, launches it once on the given bytes, and destroys it. The bytes are imported, so the provider
-// must map host memory. With `dynamic` the launch gives dims, and strides other than 0 and 1.
+// must map host memory. With `dynamic` the launch gives the dims, and all strides other than 0 and 1.
 LaunchResult run_once(OpenProvider& provider, const ep_primitive_desc& desc, const std::vector<void*>& operands,
                       const std::vector<ep_scalar>& scalars = {}, bool dynamic = false);
 

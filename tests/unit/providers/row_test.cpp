@@ -1,4 +1,4 @@
-// Every scalar function of scalar_ops.def on every type that it takes, on every dispatch target, compared with the
+// Every scalar function of scalar_ops.def on every type that it supports, on every dispatch target, compared with the
 // double-precision reference: contiguous, strided and broadcast operands, scalars, dims given at launch.
 #include <gtest/gtest.h>
 
@@ -124,7 +124,7 @@ void check(OpenProvider& provider, const Case& test, bool dynamic, Values& value
   expect_close(test.desc.operands[0], poisoned, expected, test.ulps, test.what);
 }
 
-// One scalar function over the layouts that a host may ask for.
+// One scalar function over the layouts that a host may use.
 std::vector<ep_primitive_desc> layouts(int32_t kind, int32_t dst_dtype, const std::vector<int32_t>& src_dtypes) {
   std::vector<ep_primitive_desc> all;
   const int32_t roles[] = {EP_ROLE_SRC, EP_ROLE_SRC_B, EP_ROLE_SRC_C};
@@ -161,7 +161,7 @@ std::vector<ep_primitive_desc> layouts(int32_t kind, int32_t dst_dtype, const st
           return i == 0 ? scalar_operand(role, dtype) : dense(role, dtype, {50});
         });
   }
-  // Two scalars: of a row that is too short for a block, of one that is longer, and of places that lie apart.
+  // Two scalars: in a row that is too short for a block, in a longer one, and with gaps between the elements.
   if (src_dtypes.size() > 2) {
     for (int64_t n : {50, 5003}) {
       add([&] { return dense(EP_ROLE_DST, dst_dtype, {n}); },

@@ -1,6 +1,6 @@
-// Shapes for which the cpu provider has kernels of their own, on every dispatch target, compared with the
-// double-precision reference: reductions and softmax of columns, of short rows and of many rows; positions of the
-// greatest; gathers of single elements; products with a vector, over f64 and over bf16; transposed copies.
+// Shapes for which the cpu provider has special kernels, on every dispatch target, compared with the double-precision
+// reference: reductions and softmax of columns, of short rows and of many rows; positions of the greatest element;
+// gathers of single elements; products with a vector, over f64 and over bf16; transposed copies.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -57,7 +57,8 @@ class Shapes : public testing::TestWithParam<const char*> {
     return bytes;
   }
 
-  // `sources` holds the bytes of all operands but the result. Sums of `terms` numbers may differ by their roundings.
+  // `sources` holds the bytes of all operands but the result. Sums of `terms` numbers may differ by their rounding
+  // errors.
   void check(const ep_primitive_desc& desc, std::vector<std::vector<unsigned char>> sources, double terms,
              const std::string& what, const std::string& implementation = "") {
     const ep_operand_desc& dst = desc.operands[0];
@@ -169,8 +170,8 @@ TEST_P(Shapes, SoftmaxAlongAnyAxisEqualsTheReference) {
   }
 }
 
-// Several short rows go through each step together: rows that end within a vector, fewer rows than go together, and
-// rows of NaN and of infinities among others.
+// Several short rows are processed together in each step: rows that end within a vector, fewer rows than a step takes,
+// and some rows of NaN and of infinities.
 TEST_P(Shapes, SoftmaxOfShortRowsEqualsTheReference) {
   for (const int32_t dtype : {EP_DTYPE_f32, EP_DTYPE_f16, EP_DTYPE_bf16}) {
     for (const int64_t n : {1, 3, 7, 8, 15, 16, 17, 31, 33, 100, 255, 256, 257}) {
@@ -220,7 +221,7 @@ TEST_P(Shapes, GathersOfElementsEqualTheReference) {
   }
 }
 
-// Indices that lie one step apart, and those that do not; slices that lie apart in the result too.
+// Indices that are adjacent, and indices that are not; slices that have gaps in the result too.
 TEST_P(Shapes, GathersOfSlicesByStridedIndicesEqualTheReference) {
   for (const std::vector<int64_t>& index_strides :
        {std::vector<int64_t>{7, 1}, {14, 2}, {1, 3}, {9, 1}, {0, 1}, {0, 0}}) {

@@ -47,7 +47,7 @@ std::vector<float> random_floats(int64_t count, std::mt19937& generator) {
 
 class SmallMatmul : public testing::TestWithParam<const char*> {
  protected:
-  // Runs `one`, perhaps with relu. The poisoned gaps of DST must stay.
+  // Runs `one`, optionally with relu. The poisoned gaps of DST must not change.
   void compare(OpenProvider& cpu, const Layouts& one, bool relu) {
     const std::string label = fmt::format("{} {} x {}", one.name, one.m, one.n);
     std::vector<ep_operand_desc> operands{strided(EP_ROLE_DST, EP_DTYPE_f32, {one.batch, one.m, one.n}, one.dst),

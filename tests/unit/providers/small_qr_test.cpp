@@ -1,6 +1,7 @@
-// QR of small matrices, which the cpu provider reflects itself, on every dispatch target: Q and R multiply to the
-// matrix, Q has orthonormal columns, R is a triangle, and its diagonal has the signs that ep_api.h states. Matrices
-// that end within a vector, tall and wide ones, whole Qs, huge and tiny numbers, triangles and zeros; all in double.
+// QR of small matrices, which the cpu provider factors with its own reflections, on every dispatch target: the product
+// of Q and R is the matrix, Q has orthonormal columns, R is a triangle, and its diagonal has the signs that ep_api.h
+// states. Matrices that end within a vector, tall and wide ones, complete Qs, huge and tiny numbers, triangles and
+// zeros; all in double.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +27,7 @@ class SmallQr : public testing::TestWithParam<const char*> {
     if (cpu_ == nullptr) GTEST_SKIP() << "this processor has no " << GetParam();
   }
 
-  // Factors `a`, whose numbers are at most `scale`, and compares; `whole`: Q has m columns.
+  // Factors `a`, whose numbers are at most `scale`, and compares. `whole`: Q has m columns.
   void check(const Sides& sides, const std::vector<float>& a, double scale, bool whole) {
     const auto [m, n] = sides;
     SCOPED_TRACE(testing::Message() << m << " x " << n << ", numbers up to " << scale << ", whole " << whole);
@@ -57,7 +58,7 @@ class SmallQr : public testing::TestWithParam<const char*> {
             << "element " << i << ", " << j;
       }
     }
-    // The first column is what the first reflection meets.
+    // The first reflection works on the first column.
     if (m > 1 && src[static_cast<size_t>(n)] != 0) {
       EXPECT_NE(std::signbit(r[0]), std::signbit(src[0])) << r[0] << " of " << src[0];
     }
@@ -82,7 +83,7 @@ TEST_P(SmallQr, OfManySides) {
   }
 }
 
-// Squares of such numbers leave f32 at both ends.
+// Squares of such numbers overflow or underflow in f32.
 TEST_P(SmallQr, OfHugeAndTinyNumbers) {
   for (const double scale : {1e36, 1e30, 1e-30}) check({21, 18}, random({21, 18}, scale), scale, false);
 }

@@ -1,7 +1,7 @@
-// Eigenvalues and singular values of f32 matrices, on every dispatch target: vectors and values multiply to the matrix,
-// vectors are orthonormal, values have their order, and are the same without vectors; all in double. Sides around those
-// from which the cpu provider goes another way, tall and wide matrices, huge and tiny numbers, values that are equal or
-// 0, and matrices whose other triangle is NaN.
+// Eigenvalues and singular values of f32 matrices, on every dispatch target: the product of vectors and values is the
+// matrix, vectors are orthonormal, values are sorted, and are the same without vectors; all in double. Sides around the
+// limit at which the cpu provider changes its method, tall and wide matrices, huge and tiny numbers, values that are
+// equal or 0, and matrices whose other triangle is NaN.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -111,7 +111,7 @@ class Spectrum : public testing::TestWithParam<const char*> {
     }
   }
 
-  // Of the symmetric matrix that one triangle of `a` says; the other one is NaN.
+  // For the symmetric matrix given by one triangle of `a`; the other triangle is NaN.
   void check_eigenvalues(int64_t n, const Numbers& a, bool upper) {
     SCOPED_TRACE(testing::Message() << n << " x " << n << ", numbers up to " << greatest(a) << ", upper " << upper);
     Numbers src = a, symmetric = a;
@@ -172,7 +172,7 @@ TEST_P(Spectrum, EigenvaluesOfManySides) {
   }
 }
 
-// Squares of such numbers leave f32 at both ends.
+// Squares of such numbers overflow or underflow in f32.
 TEST_P(Spectrum, OfHugeAndTinyNumbers) {
   for (const double scale : {1e36, 1e30, 1e-30}) {
     for (const int64_t n : {21, 90, 200}) {
@@ -221,7 +221,7 @@ TEST_P(Spectrum, RefusesNumbersThatAreNotFinite) {
 INSTANTIATE_TEST_SUITE_P(Target, Spectrum, testing::Values("baseline", "avx2", "avx3"),
                          [](const auto& info) { return std::string(info.param); });
 
-// Sums are cut by the matrix alone.
+// Only the matrix decides how sums are split.
 TEST(SpectrumOfThreads, BitsDoNotDependOnThem) {
   if (open_on_target("avx3") == nullptr) GTEST_SKIP() << "without AVX-512 bits of oneDNN's products depend on threads";
   constexpr int64_t n = 450;

@@ -1,4 +1,4 @@
-// Results of f32 against sums in double precision.
+// Compares f32 results with sums in double precision.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,10 +10,11 @@
 namespace tenon::provider {
 
 inline constexpr float poison = -4711.0F;
-inline constexpr size_t guard = 64;  // elements of poison behind results
+inline constexpr size_t guard = 64;  // elements of poison after the results
 
-// The greatest error of a finite result, as a part of the magnitudes that it adds up: wanted(i, &magnitude) gives
-// result number `i` and the sum of these. NaN and infinities must be where they belong, and the guard as it was.
+// Returns the greatest error of a finite result, divided by the sum of the magnitudes that it adds up: wanted(i,
+// &magnitude) returns result number `i` and stores that sum. NaN and infinities must be at the right positions, and the
+// guard unchanged.
 template <class Wanted>
 double worst_error(std::span<const float> results, const Wanted& wanted) {
   double worst = 0;

@@ -1,5 +1,5 @@
-// Teams: every thread of a region runs, once; barriers hold; regions from several threads, within regions and after a
-// pause work; the functions that oneDNN calls say what OpenMP says.
+// Teams: every thread of a region runs once; barriers hold; regions work from several threads, within regions and after
+// a pause; the functions that oneDNN calls return what OpenMP would return.
 #include "providers/cpu/threads/team.h"
 
 #include <gtest/gtest.h>
@@ -93,7 +93,7 @@ TEST(Team, LeavesALateWorkerWhatIsLeft) {
   Function part = [&](int32_t, int32_t) {
     if (std::this_thread::get_id() == caller) {
       ++by_caller;
-      std::this_thread::sleep_for(std::chrono::microseconds(200));  // so that the worker comes
+      std::this_thread::sleep_for(std::chrono::microseconds(200));  // so that the worker arrives
     } else {
       ++by_worker;
       while (by_caller < 39) std::this_thread::yield();
@@ -115,7 +115,7 @@ TEST(Team, EndsWithoutWorkersThatSleep) {
   EXPECT_EQ(runs, 8000);
 }
 
-// Neither the team nor the closure of a region may be used by a worker that comes when the region is over.
+// A worker that arrives after the end of a region must use neither the team nor the closure of the region.
 TEST(Team, ManyShortRegionsOfManyPartsSeeOnlyTheirOwnClosure) {
   for (int round = 0; round < 30'000; ++round) {
     std::atomic<int> runs{0};
@@ -172,7 +172,7 @@ TEST(Team, HasTheWidthThatTheThreadSet) {
   set_region_width(before);
 }
 
-#if EP_SANITIZER_OF_THIS_BUILD != EP_SANITIZER_THREAD  // which does not let a forked process start threads
+#if EP_SANITIZER_OF_THIS_BUILD != EP_SANITIZER_THREAD  // it forbids threads in a forked process
 TEST(Team, WorksInAForkedProcess) {
   region(3, [](int32_t, int32_t) {});
   const pid_t child = fork();

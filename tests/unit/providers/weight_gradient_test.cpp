@@ -1,5 +1,5 @@
 // Gradients of the weights of convolutions on every dispatch target, against sums in double precision. The cpu provider
-// computes those of 3 x 3 taps of enough channels by Winograd's way, and reads few channels from a frame.
+// uses Winograd's method for 3 x 3 taps and enough channels, and reads few channels from a frame.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -73,7 +73,7 @@ struct WeightGradient {
     return static_cast<size_t>(at);
   }
 
-  // The result number `i`, and the sum of the magnitudes of what it adds up.
+  // Result number `i`, and the sum of the magnitudes that it adds up.
   double wanted(size_t i, double* magnitude) const {
     const auto number = static_cast<int64_t>(i);
     const int64_t tap[2] = {number / sizes.kernel[1] % sizes.kernel[0], number % sizes.kernel[1]};
@@ -109,7 +109,7 @@ struct WeightGradient {
   std::vector<float> src, gradient, dst;
 };
 
-// The README of providers/cpu/weight_gradient has it.
+// The source is the README of providers/cpu/weight_gradient.
 constexpr double bound = 4.0 / (1 << 23);
 
 const Sizes by_winograd{2, 37, 45, 1, 15, 13, {3, 3}, {1, 1}, {1, 1}, {1, 1}};
@@ -117,17 +117,17 @@ const Sizes by_winograd{2, 37, 45, 1, 15, 13, {3, 3}, {1, 1}, {1, 1}, {1, 1}};
 std::vector<Sizes> shapes() {
   std::vector<Sizes> shapes{
       by_winograd,
-      {1, 64, 32, 1, 7, 33, {3, 3}, {1, 1}, {1, 1}, {0, 2}},   // squares beside the image
+      {1, 64, 32, 1, 7, 33, {3, 3}, {1, 1}, {1, 1}, {0, 2}},   // squares outside of the image
       {2, 64, 64, 2, 9, 11, {3, 3}, {1, 1}, {1, 1}, {1, 1}},   // groups
       {1, 32, 32, 1, 84, 80, {3, 3}, {1, 1}, {1, 1}, {1, 1}},  // more squares than one chunk
-      {3, 20, 24, 1, 58, 60, {3, 3}, {1, 1}, {1, 1}, {1, 1}},  // the direct way, more lines than one chunk
+      {3, 20, 24, 1, 58, 60, {3, 3}, {1, 1}, {1, 1}, {1, 1}},  // the direct method, more lines than one chunk
       {2, 3, 33, 1, 31, 30, {7, 7}, {2, 2}, {1, 1}, {3, 3}},   // a frame
-      {1, 5, 16, 1, 12, 40, {2, 5}, {1, 3}, {2, 1}, {0, 4}},   // a frame, and a rest of pixels
-      {2, 48, 50, 1, 14, 15, {3, 3}, {2, 2}, {1, 1}, {1, 1}},  // steps
-      {2, 40, 20, 1, 14, 15, {1, 1}, {2, 2}, {1, 1}, {0, 0}},  // of one tap
-      {1, 17, 19, 1, 16, 17, {3, 2}, {1, 2}, {3, 2}, {2, 1}},  // distances
+      {1, 5, 16, 1, 12, 40, {2, 5}, {1, 3}, {2, 1}, {0, 4}},   // a frame, and a remainder of pixels
+      {2, 48, 50, 1, 14, 15, {3, 3}, {2, 2}, {1, 1}, {1, 1}},  // strides
+      {2, 40, 20, 1, 14, 15, {1, 1}, {2, 2}, {1, 1}, {0, 0}},  // one tap
+      {1, 17, 19, 1, 16, 17, {3, 2}, {1, 2}, {3, 2}, {2, 1}},  // dilations
       {1, 12, 15, 3, 9, 8, {3, 3}, {1, 1}, {1, 1}, {1, 1}},    // few channels of each group
-      {1, 18, 14, 1, 5, 5, {9, 9}, {1, 1}, {1, 1}, {4, 4}},    // taps that lie beside the image
+      {1, 18, 14, 1, 5, 5, {9, 9}, {1, 1}, {1, 1}, {4, 4}},    // taps outside of the image
   };
   std::mt19937 generator(3);
   const auto any = [&](int64_t low, int64_t high) {
@@ -168,7 +168,7 @@ TEST_P(WeightGradients, StayWithinTheirBoundOfSumsInDoublePrecision) {
   RecordProperty("worst", fmt::format("{:.3g} epsilons", worst * (1 << 23)));
 }
 
-// Of one channel of SRC, taps at the border do not meet every pixel.
+// With one channel of SRC, taps at the border do not reach every pixel.
 TEST_P(WeightGradients, KeepNanAndInfinityWhereTheyBelong) {
   const auto cpu = open_on_target(GetParam());
   if (cpu == nullptr) GTEST_SKIP() << "this processor does not have " << GetParam();
@@ -185,7 +185,7 @@ TEST_P(WeightGradients, KeepNanAndInfinityWhereTheyBelong) {
   }
 }
 
-// Sums of four elements overflow where their products do not.
+// Sums of four elements overflow, but their products do not.
 TEST_P(WeightGradients, DoNotOverflowBeforeTheSumsDo) {
   const auto cpu = open_on_target(GetParam());
   if (cpu == nullptr) GTEST_SKIP() << "this processor does not have " << GetParam();

@@ -83,7 +83,7 @@ Work convolution(int64_t channels, int64_t size, int64_t kernel) {
   return work;
 }
 
-// The same with channels last and a weight that never changes.
+// The same with channels last and a constant weight.
 Work packed(Work work) {
   work.name = fmt::format("packed convolution of {} channels", work.desc.operands[1].dims[1]);
   for (int i = 0; i < 2; ++i) {
@@ -95,7 +95,7 @@ Work packed(Work work) {
   return work;
 }
 
-// Each pixel gives 2 x 2 results.
+// Each pixel produces 2 x 2 results.
 Work transposed(int64_t channels, int64_t size) {
   Work work = convolution(channels, size, 2);
   work.desc.operands[0] = dense(EP_ROLE_DST, EP_DTYPE_f32, {1, channels, 2 * size, 2 * size});

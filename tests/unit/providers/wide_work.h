@@ -1,4 +1,5 @@
-// Deterministic launches of the cpu provider that are worth several threads, of every kernel that opens regions.
+// Launches of the cpu provider that are large enough for several threads and must be deterministic, for every kernel
+// that uses the thread team.
 #pragma once
 
 #include <string>
@@ -16,9 +17,9 @@ struct Work {
 
 std::vector<Work> wide_work();
 
-// Random inputs in [-1, 1], and -9 in the output. The same numbers each time.
+// Random inputs in [-1, 1], and -9 in the output. The numbers are the same each time.
 std::vector<std::vector<float>> operands_of(const Work& work);
-// The first operand after a launch.
+// Returns the first operand after a launch.
 std::vector<float> result_of(OpenProvider& provider, const Work& work, std::vector<std::vector<float>> operands);
 
 bool equal_bits(const std::vector<float>& a, const std::vector<float>& b);

@@ -1,5 +1,5 @@
-// Convolutions of 3 x 3 taps, most with weights that never change, on every dispatch target, against sums in double
-// precision. The cpu provider computes those of enough channels and pixels by Winograd's F(2x2, 3x3).
+// Convolutions of 3 x 3 taps, most with constant weights, on every dispatch target, against sums in double precision.
+// The cpu provider uses Winograd's F(2x2, 3x3) if there are enough channels and pixels.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -16,8 +16,8 @@ namespace {
 struct Sizes {
   int64_t count, in, out, height, width, pad[4];  // pads: above, left, below, right
   bool residual;
-  bool changes = false;     // the weight may
-  bool transposed = false;  // pads are those of the convolution that it is
+  bool changes = false;     // the weight may change
+  bool transposed = false;  // pads are those of the equivalent convolution
   bool planes = false;      // channels are first
   int64_t dst_height() const { return height + pad[0] + pad[2] - 2; }
   int64_t dst_width() const { return width + pad[1] + pad[3] - 2; }
@@ -28,7 +28,7 @@ std::string text_of(const Sizes& s) {
                      s.pad[0], s.pad[1], s.pad[2], s.pad[3], s.residual ? ", residual" : "");
 }
 
-// relu follows.
+// A relu follows.
 struct Convolution {
   explicit Convolution(const Sizes& sizes) : sizes(sizes) {
     src = random_floats(sizes.count * sizes.height * sizes.width * sizes.in, &generator);
@@ -80,7 +80,7 @@ struct Convolution {
     return weight[static_cast<size_t>(at)];
   }
 
-  // The result number `i`, and the sum of the magnitudes of what it adds up.
+  // Result number `i`, and the sum of the magnitudes that it adds up.
   double wanted(size_t i, double* magnitude) const {
     const auto place = static_cast<int64_t>(i);
     const int64_t plane = sizes.dst_height() * sizes.dst_width();
@@ -116,18 +116,18 @@ struct Convolution {
   std::vector<float> src, weight, bias, other, dst;
 };
 
-// The README of providers/cpu/convolution has it.
+// The source is the README of providers/cpu/convolution.
 constexpr double bound = 4.0 / (1 << 23);
 
 std::vector<Sizes> shapes() {
   std::vector<Sizes> shapes{
-      {1, 64, 64, 14, 14, {1, 1, 1, 1}, true},    // squares are shared, two panels
-      {1, 24, 40, 33, 35, {1, 1, 1, 1}, false},   // of each thread, weights are kept
+      {1, 64, 64, 14, 14, {1, 1, 1, 1}, true},    // threads share squares, two panels
+      {1, 24, 40, 33, 35, {1, 1, 1, 1}, false},   // each thread has its squares and keeps weights
       {1, 300, 48, 21, 23, {1, 1, 1, 1}, true},   // more channels than one chunk
-      {1, 280, 304, 22, 23, {1, 1, 1, 1}, true},  // of each thread, with more weights than are kept
+      {1, 280, 304, 22, 23, {1, 1, 1, 1}, true},  // each thread has its squares, with more weights than it keeps
       {9, 17, 33, 4, 3, {1, 1, 1, 1}, true},      // images of few pixels
-      {30, 16, 16, 3, 3, {0, 0, 0, 0}, false},    // and of one result
-      {1, 16, 17, 12, 11, {3, 4, 5, 2}, false},   // squares that lie beside the image
+      {30, 16, 16, 3, 3, {0, 0, 0, 0}, false},    // images of one result
+      {1, 16, 17, 12, 11, {3, 4, 5, 2}, false},   // squares outside of the image
   };
   std::mt19937 generator(3);
   const auto any = [&](int64_t low, int64_t high) {
@@ -199,7 +199,7 @@ TEST_P(Winograd, TakesImagesWithChannelsFirst) {
   }
 }
 
-// Of one square, four results need an element of SRC or fewer; the others stay finite.
+// In one square at most four results depend on an element of SRC; the others stay finite.
 TEST_P(Winograd, KeepsNanAndInfinityWhereTheyBelong) {
   const auto cpu = open_on_target(GetParam());
   if (cpu == nullptr) GTEST_SKIP() << "this processor does not have " << GetParam();
@@ -218,7 +218,7 @@ TEST_P(Winograd, KeepsNanAndInfinityWhereTheyBelong) {
   }
 }
 
-// Sums of four elements overflow where their products by weights do not.
+// Sums of four elements overflow, but their products with weights do not.
 TEST_P(Winograd, DoesNotOverflowBeforeTheSumsDo) {
   const auto cpu = open_on_target(GetParam());
   if (cpu == nullptr) GTEST_SKIP() << "this processor does not have " << GetParam();

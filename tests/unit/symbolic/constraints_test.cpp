@@ -15,7 +15,7 @@ class Constraints : public testing::Test {
     return texts;
   }
   std::string text(SymDim size) { return arena.text(arena.resolve(size)); }
-  // A size without a hint, as nonzero gives.
+  // A size without a hint, like the result of nonzero.
   SymDim found(int64_t hi = SymDim::kMost) { return arena.symbol({.source = "result 0 of nonzero", .range = {0, hi}}); }
 
   using Texts = std::vector<std::string>;

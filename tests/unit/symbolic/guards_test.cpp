@@ -7,7 +7,7 @@
 namespace tenon::symbolic {
 namespace {
 
-constexpr int64_t kMost = 7;  // the sizes of the symbols go from 0 to this
+constexpr int64_t kMost = 7;  // the sizes of the symbols range from 0 to this
 constexpr size_t kSymbols = 3;
 
 struct Question {
@@ -51,7 +51,7 @@ struct Program {
     }
   }
 
-  // Whether all questions have the same answers at these sizes; nothing if one of them has none.
+  // True if all questions have the same answers at these sizes; nothing if one of them has no answer.
   std::optional<bool> same_answers(std::span<const int64_t> symbols) const {
     bool same = true;
     for (const Question& question : questions) {

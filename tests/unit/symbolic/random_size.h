@@ -1,4 +1,4 @@
-// Random sizes with an evaluator that shares nothing with core/symbolic: a tree, computed in 128 bits as it is written.
+// Random sizes, with an evaluator that shares nothing with core/symbolic: a tree, computed directly in 128 bits.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +15,20 @@ namespace tenon::symbolic {
 struct Tree {
   enum class Op : uint8_t { number, symbol, add, subtract, multiply, floor_div, ceil_div, modulo, min, max, broadcast };
   Op op = Op::number;
-  int64_t number = 0;  // or of the symbol
+  int64_t number = 0;  // the number, or the index of the symbol
   std::shared_ptr<const Tree> left, right;
 };
 
-// A tree over symbols 0 to `symbols` - 1. Its leaves are at most `depth` ops away.
+// A tree over symbols 0 to `symbols` - 1. Its depth is at most `depth`.
 std::shared_ptr<const Tree> random_tree(std::mt19937_64& random, int depth, int64_t symbols);
 
-// The size, made by the operators of SymDim under the open arena.
+// Builds the size with the operators of SymDim in the open arena.
 SymDim size_of(const Tree& tree, const Arena& arena);
 
-// Nothing where it divides by 0, does not broadcast, or passes 2^60 on the way.
+// Returns nothing if it divides by 0, does not broadcast, or exceeds 2^60 on the way.
 std::optional<int64_t> value_of(const Tree& tree, std::span<const int64_t> symbols);
 
-// Nothing where a side has no value.
+// Returns nothing if one side has no value.
 std::optional<bool> holds(Relation relation, const Tree& a, const Tree& b, std::span<const int64_t> symbols);
 
 }  // namespace tenon::symbolic

@@ -219,7 +219,7 @@ std::vector<RuleCase> slices() {
           one("given", "S2", "S3", 1)};
 }
 
-// The cases of a view, for the op that writes it: their input and a part of it.
+// The cases of a view, for the op that writes through it: their input and a part of it.
 std::vector<RuleCase> written(std::vector<RuleCase> cases, std::initializer_list<const char*> parts) {
   auto part = parts.begin();
   for (RuleCase& one : cases) one.inputs.emplace_back(*part++);
@@ -258,7 +258,7 @@ std::vector<RuleCase> views(const OpInfo& op) {
   return {{"around", {"S0, S1"}, words(AxesAttributes{DimsAttribute::of(std::vector<int64_t>{0, -1})})}};
 }
 
-// A case of a struct that lists the dims of its result in `dims`.
+// A case for a struct that lists the dims of its result in `dims`.
 template <class T>
 RuleCase sized(std::string name, std::vector<std::string> inputs, const std::vector<std::string>& sizes,
                const T& given) {

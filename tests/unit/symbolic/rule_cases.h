@@ -13,14 +13,14 @@ namespace tenon::symbolic {
 struct RuleCase {
   std::string name;
   std::vector<std::string> inputs;  // "S0, 4"; "-" for an absent one
-  // The attribute struct in words; and sizes that stand in it, by their word.
+  // The attribute struct as words; and the sizes inside it, by the index of their word.
   std::vector<uint64_t> attributes = {};
   std::vector<std::pair<uint32_t, std::string>> patches = {};
   size_t outputs = 1;
-  std::vector<DType> dtypes = {};  // of the inputs; of those that it does not name f32, but a first condition
+  std::vector<DType> dtypes = {};  // of the inputs; an input without an entry is f32, but a first condition is bool
 };
 
-// The cases of the rule of `op`, none for a composite.
+// The cases for the rule of `op`; none for a composite.
 std::vector<RuleCase> rule_cases(const OpInfo& op);
 
 }  // namespace tenon::symbolic

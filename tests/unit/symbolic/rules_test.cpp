@@ -1,4 +1,4 @@
-// Every row of the op table: its rule for sizes that are expressions against its rule for numbers.
+// Every row of the op table: its rule on symbolic sizes against the same rule on numbers.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -37,7 +37,7 @@ DType dtype_of_input(const OpInfo& op, const RuleCase& example, size_t index) {
   return op.cond_first && index == 0 ? DType::boolean : DType::f32;
 }
 
-// A case, inferred over symbols.
+// A case, inferred on symbols.
 struct Inferred {
   Inferred(const OpInfo& op, const RuleCase& example, bool hinted) : outputs(example.outputs) {
     const ArenaScope scope(arena);
@@ -88,7 +88,7 @@ struct Inferred {
   Status status;
 };
 
-// The same case by the rule for numbers.
+// The same case, inferred on numbers.
 Result<std::vector<TensorMeta>> by_numbers(const OpInfo& op, const RuleCase& example, const Inferred& inferred,
                                            Values& values) {
   std::vector<Tensor> inputs;
@@ -139,7 +139,7 @@ std::string sizes_text(const Arena& arena, Values& values) {
   return text;
 }
 
-// Compares at random sizes. Gives at how many both rules have a result.
+// Compares at random sizes. Returns the number of sizes at which both have a result.
 int compare(const OpInfo& op, const RuleCase& example, bool hinted) {
   const Inferred inferred(op, example, hinted);
   if (!inferred.status.ok()) return 0;
@@ -212,7 +212,7 @@ TEST(RulesOverSymbols, WithoutHintsCheckExactlyWhatTheNumericRuleRequires) {
   EXPECT_GT(decided, cases / 2);
 }
 
-// Rows of one rule and form share a line. SYMBOLIC_GOLDEN=write writes the file anew.
+// Rows with the same rule and form share a line. SYMBOLIC_GOLDEN=write rewrites the file.
 TEST(RulesOverSymbols, GiveTheSizesAndGuardsOfTheGoldenText) {
   std::vector<std::string> order;
   std::map<std::string, std::string> rows;
@@ -223,7 +223,7 @@ TEST(RulesOverSymbols, GiveTheSizesAndGuardsOfTheGoldenText) {
       for (const auto& [word, text] : example.patches) inputs += fmt::format(" {}", text);
       const auto line = [&](const char* how, bool hinted) {
         std::string text = Inferred(op, example, hinted).text();
-        for (const char* before : {"", "how "}) {  // so that rows of one rule have one line
+        for (const char* before : {"", "how "}) {  // so that rows with the same rule have one line
           const size_t at = text.find(fmt::format("{}{}{}", before, op.name, *before == 0 ? ": " : " goes on"));
           if (at != std::string::npos) text.replace(at + std::strlen(before), op.name.size(), "<op>");
         }

@@ -18,7 +18,7 @@ class Borrow : public InFlight {
   std::shared_ptr<LentMemory> lend(size_t count) { return LentMemory::of(random_floats(random_, count)); }
   int64_t below(int64_t bound) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(bound)); }
 
-  // Another handle or a view of one of `held`.
+  // Another handle to, or a view of, one of `held`.
   Tensor another(const std::vector<Tensor>& held) {
     const Tensor& from = held[static_cast<size_t>(below(static_cast<int64_t>(held.size())))];
     if (from.rank() < 2) return from;
@@ -101,7 +101,7 @@ TEST_F(Borrow, NoDeleterIsFine) {
   EXPECT_EQ(Tensor::borrow(values.data(), {3}, {}, DType::f32, nullptr).to_host<float>(), values);
 }
 
-// The deleter overwrites the memory, so that a later read shows.
+// The deleter overwrites the memory, so that a later read is noticed.
 TEST_F(Borrow, WorkInFlightThatReadsItKeepsIt) {
   constexpr int64_t elements = 1 << 18;
   poison(elements);
@@ -141,7 +141,7 @@ TEST_F(Borrow, ADeleterOnAThreadOfTheVmIsRefusedWorkAndHarmsNobody) {
     there = tensor.to(device());
   }
   fakes::async_control().hold = false;
-  while (!ended) std::this_thread::yield();  // nobody waits, so that the launch thread finds the end of the copy
+  while (!ended) std::this_thread::yield();  // nobody waits, so the launch thread sees the end of the copy
   EXPECT_EQ(inside.code(), Code::invalid_argument);
   EXPECT_NE(inside.message().find("A deleter of borrowed memory may not submit work"), std::string::npos)
       << inside.message();
@@ -206,7 +206,7 @@ TEST_F(Borrow, ReadsAnyStrides) {
   }
 }
 
-// Rows are apart and columns are reversed. The bytes between the elements must stay.
+// Rows have gaps between them and columns are reversed. The bytes between the elements must not change.
 TEST_F(Borrow, AnOpWithOutWritesItsElementsAndNothingElse) {
   const Dims dims{3, 4}, strides{2, 7};
   const std::vector<float> source = random_floats(random_, 12);
@@ -268,7 +268,7 @@ TEST_F(Borrow, ATensorOfRankZeroHasOneElement) {
 
 struct Refusal {
   const char* name;
-  bool data;  // given
+  bool data;  // given or not
   int64_t past;
   Dims dims, strides;
   DType dtype;
@@ -343,7 +343,7 @@ TEST_F(Borrow, TheDeleterMayUseTensorsItself) {
   for (size_t i = 0; i < 4; ++i) EXPECT_EQ(seen[i], -second->values[i]);
 }
 
-// A static that is older than the runtime, so it is destroyed after the runtime's end.
+// A static that is constructed before the runtime, so it is destroyed after the runtime's end.
 Tensor outlives_main;
 
 TEST(BorrowDeathTest, TheDeleterRunsAfterMainToo) {

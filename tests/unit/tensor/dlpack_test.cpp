@@ -1,4 +1,5 @@
-// DLPack, compared with structs written by hand: what another library would read, and what it would hand in.
+// DLPack, compared with hand-written structs: the data that another library would read, and the data that it would pass
+// in.
 #include "core/tensor/dlpack.h"
 
 #include <dlpack/dlpack.h>

@@ -1,4 +1,4 @@
-// Expected errors: their code, and parts of their text.
+// Checks expected errors: their code, and parts of their text.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Code as users of the C++ face write it. Both g++ and clang++ compile it.
+// Code as users of the C++ API write it. Both g++ and clang++ compile it.
 #include "core/ops/operators.h"
 #include "core/ops/ops.h"
 

@@ -1,4 +1,4 @@
-// .npy and safetensors: what is written is read, and what NumPy writes; broken files are refused.
+// .npy and safetensors: files that Tenon writes and files that NumPy writes can be read; broken files are refused.
 #include "core/tensor/files.h"
 
 #include <gtest/gtest.h>
@@ -130,7 +130,7 @@ TEST(Safetensors, RefuseBrokenFiles) {
   refused("something follows", safe(with("") + "{}", "12"));
 }
 
-// Every cut and many changed bytes: an error or a tensor, never a fault.
+// Truncation at every byte and many changed bytes give an error or a tensor, never a crash.
 TEST(Files, SurviveDamage) {
   const std::string good[] = {
       npy_to_bytes(some({3, 4}, DType::f32)),

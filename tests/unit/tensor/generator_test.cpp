@@ -1,4 +1,4 @@
-// Generator: ranges of random numbers, and the ops that take theirs from the default one.
+// Generator: ranges of random numbers, and ops that draw numbers from the default generator.
 #include "core/tensor/generator.h"
 
 #include <gtest/gtest.h>

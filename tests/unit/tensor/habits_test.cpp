@@ -1,4 +1,4 @@
-// What hands that know PyTorch and NumPy expect of the C++ API: methods, operators, indexing, lists, files of numbers.
+// The C++ API as users of PyTorch and NumPy expect it: methods, operators, indexing, lists, files of numbers.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -89,7 +89,7 @@ TEST(Methods, AreTheFunctionsOfTheirNames) {
   expect_error(Code::invalid_argument, "undefined", [] { (void)Tensor().exp(); });
 }
 
-// What PyTorch 1.13 gives for the same calls.
+// Results of PyTorch 1.13 for the same calls.
 TEST(Methods, HaveTheNamesOfPyTorch) {
   const Tensor x = Tensor::from({{3.0, 1.0, 2.0}, {6.0, 5.0, 4.0}});
   EXPECT_EQ(floats(x.slice(1, 0, 2)), (Floats{3, 1, 6, 5}));
@@ -182,7 +182,8 @@ TEST(Index, TakesMasksAndPositions) {
   EXPECT_EQ(floats(x.index({Tensor::from({{1}, {0}}), Tensor::from({0, 2})})), (Floats{4, 6, 1, 3}));
   const Tensor y = counted({2, 3, 4, 5});
   const Tensor rows = Tensor::from({0, 1, 1}), columns = Tensor::from({3, 0, 2});
-  // Positions with an axis between them stand in front, others where the first of them stood.
+  // If another axis lies between the index tensors, their axis comes first, otherwise it takes the place of the first
+  // of them.
   EXPECT_EQ(y.index({rows, Slice(), columns}).dims(), (Dims{3, 3, 5}));
   EXPECT_EQ(y.index({Slice(), rows, columns}).dims(), (Dims{2, 3, 5}));
   for (int64_t i = 0; i < 3; ++i) {
@@ -267,7 +268,7 @@ TEST_F(Numbers, OnTheHostComputeWithTensorsOfADevice) {
   expect_error(Code::invalid_argument, "same device", [&] { (void)(x + Tensor::from({1.0, 2.0}).to(Device::host())); });
 }
 
-// A row of the table of conversions: the call that it gives as an example, by name, and what it says to write in C++.
+// A row of the table of conversions: the example call by name, and the C++ code that the row gives for it.
 struct ConversionCase {
   std::string_view example;
   std::function<Tensor()> dynamic;
@@ -276,7 +277,7 @@ struct ConversionCase {
 };
 #define AS_WRITTEN(...) #__VA_ARGS__, [=] { return __VA_ARGS__; }
 
-// The variables of the examples. Calls with a tensor of rank 0 on the host have the others on a device.
+// The variables of the examples. In calls with a tensor of rank 0 on the host, the other tensors are on a device.
 std::vector<ConversionCase> conversion_cases(const Device& device) {
   const Tensor x = (counted({2, 3}) - 3).to(device), t = Tensor::from({0.5, 1.5, 2.5}).to(device);
   const Tensor i = Tensor::from(1), slope = Tensor::from(0.5), keep = Tensor::from(true), shape = Tensor::from({3, 2});
@@ -316,7 +317,8 @@ std::vector<ConversionCase> conversion_cases(const Device& device) {
 
 class Conversions : public testing::InFlight {};
 
-// Each row by name and as C++ writes it: the same result, so a row whose column `cpp` is not C++ does not compile here.
+// Runs each row by name and as C++ code. Both give the same result; a row whose column `cpp` is not C++ does not
+// compile here.
 TEST_F(Conversions, OfTheTableGiveInCppWhatTheyGiveByName) {
   std::vector<std::string_view> left;
   for (const Conversion& row : conversions()) left.push_back(row.example);
@@ -334,7 +336,7 @@ TEST_F(Conversions, OfTheTableGiveInCppWhatTheyGiveByName) {
   EXPECT_TRUE(left.empty()) << left.front() << " has no case here";
 }
 
-// Numbers and lists that stand on the host serve tensors of any device.
+// Numbers and lists on the host can be used with tensors of any device.
 TEST_F(Conversions, ServeTensorsOfADevice) {
   const Tensor x = (counted({2, 3}) - 3).to(device());
   EXPECT_EQ(floats(call("add", {x, Tensor::from(0.25).to(Device::host())})[0]),

@@ -1,4 +1,4 @@
-// InFlight: a test on the asynchronous fake and the cpu that starts and ends with nothing in flight.
+// InFlight: a fixture on the asynchronous fake and the cpu. Each test starts and ends with nothing in flight.
 #pragma once
 
 #include "core/tensor/device.h"

@@ -1,5 +1,5 @@
-// LentMemory: memory that a test lends to tensors, and the number of times it was given back. Values are random, never
-// zero.
+// LentMemory: memory that a test lends to tensors, and the number of times it was given back. Values are random and
+// never zero.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Native handles on the asynchronous fake: memory files stand for memory and semaphores of another API.
+// Native handles on the asynchronous fake: memory files play memory and semaphores of another API.
 #include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -78,7 +78,7 @@ TEST_F(Native, MemoryIsReadAndWrittenInPlace) {
   relu_(tensor);
   tensor.wait();
   EXPECT_EQ(read(file), relu_of(given));
-  write(file, given);  // nothing of Tenon's is in flight
+  write(file, given);  // no work of Tenon is in flight
   EXPECT_EQ(tensor.to_host<float>(), given);
 }
 
@@ -100,7 +100,7 @@ TEST_F(Native, TheHandleStaysTheCallersAndTheImportLivesOn) {
     const std::vector<float> given = read(file);
     Tensor tensor = tensor_over(device(), memory_of(file), {16}, {}, DType::f32, 0, [&] { ++returned; });
     EXPECT_NE(fcntl(file.fd(), F_GETFD), -1);
-    file = Foreign();  // closes the caller's
+    file = Foreign();  // closes the test's own file
     const Tensor view = slice(tensor, 0, 4, 8);
     tensor = Tensor();
     EXPECT_EQ(view.to_host<float>(), std::vector<float>(given.begin() + 4, given.begin() + 8));
@@ -251,7 +251,7 @@ TEST_F(Native, ASignalComesThoughAnOpFailed) {
   Stream::current(device()).signal(semaphore, 3, {tensor});
   wait_until(counter, 3);
   EXPECT_FALSE(error_of([&] { tensor.wait(); }).ok());
-  Stream::current(device()).acquire({tensor});  // what the application wrote counts
+  Stream::current(device()).acquire({tensor});  // uses the data that the application wrote
   EXPECT_EQ(tensor.to_host<float>(), read(file));
 }
 

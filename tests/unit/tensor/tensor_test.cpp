@@ -1,4 +1,4 @@
-// Making, reading and overwriting tensors, and what they refuse.
+// Creating, reading and overwriting tensors, and the refusals of these functions.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -1,4 +1,4 @@
-// Tensors whose elements lie elsewhere until somebody needs them.
+// Tensors whose elements are read from elsewhere when they are first needed.
 #include "core/tensor/unread.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ namespace {
 constexpr int64_t kRows = 300, kColumns = 200;
 constexpr uint64_t kBytes = kRows * kColumns * sizeof(float);
 
-// Elements on a disk that may fail, and how often they were read.
+// Elements on a disk that may fail, and the number of reads.
 struct Disk {
   std::vector<float> elements = std::vector<float>(kRows * kColumns);
   std::atomic<int> reads{0};
@@ -56,11 +56,11 @@ TEST(UnreadTensors, TakeNoMemoryUntilSomebodyNeedsThem) {
     EXPECT_EQ(disk.reads, 1);
   }
   EXPECT_LE(cpu.memory_stats().live, before);
-  disk.tensor();  // nobody needs this one
+  disk.tensor();  // never needed
   EXPECT_EQ(disk.reads, 1);
 }
 
-// Every way to the elements reads them, and once.
+// Every kind of access to the elements reads them, and only once.
 TEST(UnreadTensors, AreReadByWhateverNeedsThem) {
   const std::pair<const char*, std::function<float(const Tensor&)>> ways[] = {
       {"an op", [](const Tensor& x) { return relu(x).to_host<float>()[7]; }},

@@ -1,4 +1,4 @@
-// Tensor::wait: what it reports of an op that failed after its submission.
+// Tensor::wait: its report on an op that failed after its submission.
 #include "core/ops/ops.h"
 #include "tests/unit/tensor/in_flight.h"
 
@@ -13,7 +13,7 @@ TEST_F(Wait, ReturnsOnceTheElementsAreThere) {
   fakes::async_control().delay_us = 500;
   const Tensor result = relu(relu(Tensor::from<float>(values, {3000}, device())));
   result.wait();
-  // Nothing is left to do, so the tensors can be read while the device stands still.
+  // Nothing is left to do, so the tensors can be read while the device is paused.
   fakes::async_control().hold = true;
   EXPECT_TRUE(error_of([&] { result.wait(); }).ok());
   fakes::async_control().hold = false;

@@ -30,7 +30,7 @@ class AsyncMachine : public Machine {
 
   Status mix(int device, int stream, View dst, View a, View b, int64_t words, int64_t tag, int64_t how,
              bool whole) override;
-  // A kernel with so many bytes of workspace and scratch.
+  // A kernel with this many bytes of workspace and scratch.
   struct Extra {
     uint64_t workspace = 0;
     uint64_t scratch = 0;

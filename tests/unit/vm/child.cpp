@@ -1,4 +1,4 @@
-// Ends and beginnings that need a process of their own. lifecycle_test.cpp starts this program once for each.
+// Starts and ends that need a process of their own. lifecycle_test.cpp starts this program once for each.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,7 +29,7 @@ Status launch(Storage* dst, Storage* a, int stream, int64_t how = fakes::kMixRun
   return AsyncMachine::get().mix(0, stream, {dst, 0}, {a, 0}, {a, 0}, kWords, 1, how, whole);
 }
 
-// Leaves main with work in flight, a live tensor in a static, and an error that nobody has read.
+// Leaves main with work in flight, a live tensor in a static, and an unread error.
 int exit_in_flight() {
   fakes::async_control().delay_us = 2000;
   static StorageHandle kept = filled(0);
@@ -41,7 +41,7 @@ int exit_in_flight() {
   return 0;
 }
 
-// In a forked child every call is an error, and destructors do nothing. The parent goes on.
+// In a forked child every call fails, and destructors do nothing. The parent continues.
 int fork_in_flight() {
   fakes::async_control().delay_us = 500;
   auto* kept = new StorageHandle(filled(0));
@@ -69,7 +69,7 @@ int fork_in_flight() {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0 && parent_goes_on ? 0 : 1;
 }
 
-// The device is lost with work in flight: errors, no hang.
+// The device is lost with work in flight: the calls fail and do not hang.
 int lose_device() {
   fakes::async_control().delay_us = 200;
   StorageHandle a = filled(0);

@@ -25,8 +25,8 @@ constexpr int kStreamsUsed[] = {0, 2};
 // Bindings: input, output, block. The input and the output move, the block stays.
 class CommandLists : public Machines {
  protected:
-  // `length` launches in a row, by turns in two places of the block. Launch i adds its number; launch `odd` is told
-  // `how`.
+  // `length` launches in a row, alternating between two ranges of the block. Launch i adds its number; launch `odd`
+  // gets `how`.
   std::shared_ptr<const vm::Segment> chain(AsyncMachine& on, int64_t length, int64_t odd = -1,
                                            int64_t how = fakes::kMixRuns, uint64_t scratch = 0) {
     vm::SegmentBuilder builder(on.device(0), 3, nullptr);
@@ -165,7 +165,7 @@ TEST_F(CommandLists, AFaultOfAReplayNamesTheLaunchAndPoisonsWhatItWrites) {
   }
 }
 
-// A launch adds the first word of its scratch to its result, and a fault leaves a 1 there.
+// A launch adds the first word of its scratch to its result; a fault leaves a 1 there.
 TEST_F(CommandLists, RunOnScratchThatIsZeroEvenAfterAFault) {
   const StorageHandle inner = block(machine), a = filled(0, 3), b = filled(0, 4);
   const List list =
@@ -283,8 +283,8 @@ TEST_F(CommandLists, OfARetiredDeviceSayThatItIsGone) {
   EXPECT_EQ(list->run(bindings, 0).message(), "The provider of listed:0 was retired.");
 }
 
-// Two lists and plain launches on two streams, by two threads, with faults, refusals and runs that meet: each result is
-// right or an error, and after each error the next run is right.
+// Two lists and plain launches on two streams, by two threads, with faults, refusals and concurrent runs: each result
+// is right or an error, and after each error the next run is right.
 TEST_F(CommandLists, AreRightUnderFaultsWhoeverRunsThem) {
   fakes::async_control().delay_us = 60;
   std::atomic<int> right{0}, failed{0};
@@ -294,7 +294,7 @@ TEST_F(CommandLists, AreRightUnderFaultsWhoeverRunsThem) {
     const List good = std::move(record(chain(machine, 6, -1, 0, 64), first.get(), last.get(), inner.get())).value();
     const List bad =
         std::move(record(chain(machine, 6, 3, fakes::kMixFaults), first.get(), last.get(), inner.get())).value();
-    // Faulty launches have no scratch: what they leave in that of a stream stays until their fault is seen.
+    // Faulty launches have no scratch: their leftovers in a stream's scratch stay until the fault is seen.
     for (int round = 0; round < 200; ++round) {
       const auto value = static_cast<uint32_t>(random());
       const int stream = kStreamsUsed[random() % 2];
@@ -302,7 +302,7 @@ TEST_F(CommandLists, AreRightUnderFaultsWhoeverRunsThem) {
       const StorageHandle a = filled(0, value), b = filled(0, 0);
       if (random() % 16 == 0) fakes::async_control().fail_replay = 0;
       EXPECT_TRUE(run(faulty ? bad : good, a.get(), b.get(), inner.get(), stream).ok());
-      if (random() % 2 == 0) continue;  // the next run comes while this one is in flight
+      if (random() % 2 == 0) continue;  // the next run starts while this one is in flight
       const auto words = machine.download(b.get());
       EXPECT_FALSE(faulty && words.ok());
       if (words.ok()) {

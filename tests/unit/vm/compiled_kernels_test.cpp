@@ -182,7 +182,7 @@ class Kernels : public ::testing::Test {
     return y;
   }
 
-  // Where buffers begin in their memory: what the host makes is cut anywhere.
+  // Buffers begin at any offset in their memory, because the host splits blocks anywhere.
   static constexpr uint64_t shift = 20;
   DeviceState* device = nullptr;
   const Texts* texts = nullptr;

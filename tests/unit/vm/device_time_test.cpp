@@ -1,4 +1,4 @@
-// The trace has the device's own times of instructions, where the device tells them, and costs nothing where it is off.
+// If the device reports times of instructions, the trace contains them. While the trace is off they cost nothing.
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -39,7 +39,7 @@ class DeviceTimes : public ::testing::Test {
     return lines_;
   }
 
-  // Opens the fake, registered under a new name, runs three launches on stream 0 and returns the result of the last.
+  // Opens the fake, registered under a new name, runs three launches on stream 0, and returns the result of the last.
   static uint32_t run_three(const std::string& provider) {
     loader::register_provider(provider, fakes::async_query);
     AsyncMachine machine(provider);

@@ -1,4 +1,4 @@
-// What the host makes of an error of an event function: a log line, a wait in another way, and only then a loss.
+// The host's reaction to an error of an event function: a log line, then another way to wait, and only then a loss.
 #include <functional>
 #include <mutex>
 #include <string>
@@ -27,7 +27,7 @@ class EventErrors : public Machines {
     std::lock_guard lock(mutex_);
     return lines_;
   }
-  // The lines with all of `parts`.
+  // The lines that contain all of `parts`.
   size_t lines_with(std::initializer_list<std::string_view> parts) {
     size_t count = 0;
     for (const std::string& line : lines()) {
@@ -37,7 +37,7 @@ class EventErrors : public Machines {
     }
     return count;
   }
-  // Twenty launches, each of which reads the last one's result, by turns on two streams. Returns the first word.
+  // Twenty launches, alternating between two streams, each of which reads the previous result. Returns the first word.
   static Result<uint32_t> chain(AsyncMachine& on) {
     StorageHandle a = std::move(on.allocate(0, kWords)).value();
     TENON_RETURN_IF_ERROR(on.upload(a.get(), 0, std::vector<uint32_t>(kWords, 3)));
@@ -96,7 +96,7 @@ TEST_F(EventErrors, AHostWaitThatAlwaysFailsIsLoggedOncePerStreamAndTheHostAsksI
   EXPECT_LE(lines().size(), 4u);
 }
 
-// A launch on a device that the host will take for lost. The fake is well, so its work ends before the test does.
+// A launch on a device that the host will consider lost. The fake is not lost, so its work ends before the test does.
 class LostByEvents : public EventErrors {
  protected:
   Status lose(const char* provider) {

@@ -1,4 +1,5 @@
-// Transfers of any bytes on a device that moves whole multiples alone, with and without failures in the middle.
+// Transfers of any number of bytes on a device that transfers only whole multiples, with and without failures in the
+// middle.
 #include "core/vm/granular.h"
 
 #include <gtest/gtest.h>
@@ -11,13 +12,13 @@
 namespace tenon::vm {
 namespace {
 
-// A device whose work runs when the stream is synchronised. Call number `fails` answers that it cannot.
+// A device whose work runs when the stream is synchronised. Call number `fails` returns an error.
 struct Deferred {
   std::vector<std::function<void()>> pending;
   uint64_t unit = 1;
   int fails = -1;
   int calls = 0;
-  bool odd = false;  // it was asked for something else than whole multiples
+  bool odd = false;  // a call was not for whole multiples
 
   bool refuses() { return calls++ == fails; }
   ep_status submit(std::initializer_list<uint64_t> numbers, std::function<void()> work) {
@@ -66,7 +67,7 @@ class Granular : public ::testing::TestWithParam<uint64_t> {
     }
   }
 
-  // Runs `transfer` on a queue of which call number `fails` fails. True if no call was left to fail.
+  // Runs `transfer` on a queue in which call number `fails` fails. Returns true if there was no such call.
   bool run(int fails, const std::function<ep_status(ep_stream*, ep_error**)>& transfer) {
     queue_.fails = fails;
     queue_.calls = 0;

@@ -16,15 +16,15 @@ using vm::SegmentAddress;
 
 constexpr uint64_t kBytes = kWords * 4;
 
-// What a launch of `affine` is told.
+// The parameters of a launch of `affine`.
 struct Parameters {
   uint32_t factor = 0;
   uint32_t sum = 0;
   int32_t how = fakes::kMixRuns;
-  int32_t more = 0;  // buffers behind the second: workspace and scratch
+  int32_t more = 0;  // buffers after the second one: workspace and scratch
 };
 
-// buffers[1] = buffers[0] * factor + sum, word by word, and as many words as there are groups.
+// buffers[1] = buffers[0] * factor + sum, for each word; there are as many words as groups.
 void affine(char* const* buffers, const char* parameters, uint64_t groups, ep_fault* fault) {
   Parameters told;
   std::memcpy(&told, parameters, sizeof told);
@@ -89,8 +89,8 @@ class Kernels : public ::testing::Test {
     launch.name = &name;
     return builder->add(launch);
   }
-  // `length` launches in a row, by turns in two places of a block. Bindings: input, output, block. Launch i is
-  // x * 3 + i; launch `odd` is told `how`.
+  // `length` launches in a row, alternating between two ranges of a block. Bindings: input, output, block. Launch i
+  // computes x * 3 + i; launch `odd` gets `how`.
   std::shared_ptr<const vm::Segment> chain(uint32_t length, uint32_t odd = ~0u, int32_t how = fakes::kMixRuns) {
     const auto from = module(EP_ENTRY_FLAG_FAULTS);
     vm::SegmentBuilder builder(machine.device(0), 3, nullptr);

@@ -23,7 +23,7 @@ uint64_t mixed(uint64_t value) {
 void LayoutMachine::prepare() {
   fakes::async_control().layout_seed = 3;
   fakes::async_control().images = true;
-  // A value and its bytes may both be held, and an image has a block of its own.
+  // A value and its bytes may both be stored, and an image has a block of its own.
   fakes::async_control().memory = uint64_t{4} << 20;
 }
 
@@ -38,7 +38,7 @@ LayoutMachine& LayoutMachine::get() {
   return *machine;
 }
 
-// One buffer in three gets a value beside its bytes, and one in three a value in their place.
+// One buffer in three gets a value in addition to its bytes, and one in three a value instead of them.
 Status LayoutMachine::stir(StorageHandle& buffer, size_t index) {
   const uint64_t draw = mixed(index * 8 + buffer->bytes);
   if (draw % 3 == 0) return Status();
@@ -51,7 +51,7 @@ Status LayoutMachine::stir(StorageHandle& buffer, size_t index) {
   return Status();
 }
 
-// `view` in a layout, if it is a whole buffer and the draw says so; else `view`.
+// Returns `view` in a layout if it is a whole buffer and the draw decides so; otherwise `view`.
 Result<Machine::View> LayoutMachine::in_layout(View view, int64_t words, uint64_t draw, ep_operand_desc* operand,
                                                std::vector<StorageHandle>* kept) {
   if (static_cast<uint64_t>(words) * 4 != view.storage->bytes || draw % 2 == 0) return view;

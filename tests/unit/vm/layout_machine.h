@@ -1,5 +1,5 @@
-// LayoutMachine: the machine of the asynchronous fake with layouts of its own. Between the instructions of a program
-// the contents of buffers move into layouts, and a mix reads whole buffers in layouts now and then.
+// LayoutMachine: the machine of the asynchronous fake with its own layouts. Between the instructions of a program the
+// contents of buffers move into layouts, and some mixes read whole buffers in layouts.
 #pragma once
 
 #include "tests/unit/vm/async_machine.h"
@@ -10,7 +10,7 @@ class LayoutMachine : public AsyncMachine {
  public:
   // Registered and opened at the first call.
   static LayoutMachine& get();
-  // The switches of the fake that it needs, which AsyncControl::reset takes away.
+  // Sets the switches of the fake that it needs. AsyncControl::reset clears them.
   static void prepare();
 
   using AsyncMachine::mix;

@@ -39,7 +39,7 @@ Result<StorageHandle> Machine::allocate(int device, uint64_t words) {
 
 namespace {
 
-// As tensors do it: the plain bytes, wherever they are.
+// As for tensors: downloads the plain bytes, wherever they are.
 Result<vm::Operand> operand(Machine::View at, bool write, bool whole) {
   if (at.storage == nullptr) return vm::Operand();
   TENON_ASSIGN_OR_RETURN(Storage * plain, SharedStorage(at.storage).plain(vm::Operand::use_of(write, whole)));

@@ -26,10 +26,10 @@ class Machine {
  public:
   virtual ~Machine() = default;
 
-  // Opens what is not open yet. After an error it may be called again.
+  // Opens the devices that are not open yet. May be called again after an error.
   Status open();
   DeviceState* device(int index) const { return devices_[index]; }
-  // The bytes of persistent scratch that streams keep.
+  // The bytes of persistent scratch that streams hold.
   uint64_t scratch_bytes(int device) const;
 
   virtual Result<StorageHandle> allocate(int device, uint64_t words);
@@ -38,10 +38,10 @@ class Machine {
 
   struct View {
     Storage* storage;
-    uint64_t first;  // word
+    uint64_t first;  // index of a word
   };
   // dst = 31*a + b + tag. `how` is one of fakes::kMix...; `whole` means that dst covers its storage and the instruction
-  // reads nothing of it.
+  // reads none of it.
   virtual Status mix(int device, int stream, View dst, View a, View b, int64_t words, int64_t tag, int64_t how,
                      bool whole) = 0;
   Status copy(View dst, View src, int64_t words, bool whole) const;
@@ -49,18 +49,18 @@ class Machine {
   // Runs `function` on the host with `words` words of `at`.
   Status access(View at, int64_t words, bool reads, bool writes, std::function<void(uint32_t*)> function) const;
 
-  // Puts the contents of `buffer` somewhere else, as instruction `index` of a program is about to use it.
+  // Moves the contents of `buffer` elsewhere before instruction `index` of a program uses it.
   virtual Status stir(StorageHandle&, size_t) { return Status(); }
 
   // Waits for both devices and drops their errors. Returns the number of errors.
   uint64_t settle() const;
-  // The provider's complaint about the host's calls, or an empty string.
+  // Returns the provider's complaint about the host's calls, or an empty string.
   virtual std::string violation() const { return {}; }
 
  protected:
   Machine(std::string first, std::string second) : spellings_{std::move(first), std::move(second)} {}
 
-  // The devices are gone. open() opens them anew.
+  // Marks the devices as closed. open() opens them again.
   void forget();
   static Result<Primitive*> make_kernel(DeviceState* device, const ep_primitive_desc& desc);
 

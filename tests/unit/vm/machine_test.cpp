@@ -63,7 +63,7 @@ TEST_F(Machines, AnErrorThatItsReaderWasGivenIsNotGivenAgain) {
   }
 }
 
-// Also if the call itself returns the error, and if a host tensor carries the poison.
+// Also if the call itself returns the error, and if a host tensor holds the poison.
 TEST_F(Machines, InSynchronousModeTheCallThatReadsPoisonIsTheReader) {
   StorageHandle a = filled(0, 3);
   StorageHandle b = filled(0, 4);
@@ -77,7 +77,7 @@ TEST_F(Machines, InSynchronousModeTheCallThatReadsPoisonIsTheReader) {
   EXPECT_TRUE(vm::synchronize(machine.device(0)).ok());
 }
 
-// The later submission, on another stream, fails first. synchronize() still gives the error of the earlier one first.
+// The later submission, on another stream, fails first. synchronize() still returns the error of the earlier one first.
 TEST_F(Machines, SynchronizeTellsErrorsInTheOrderOfSubmission) {
   StorageHandle a = filled(0, 3);
   StorageHandle b = std::move(machine.allocate(0, kWords)).value();
@@ -133,7 +133,7 @@ TEST_F(Machines, AWholeOverwriteHealsAndAPartialOneDoesNot) {
   EXPECT_EQ(words.value(), std::vector<uint32_t>(kWords, 3 * 32 + 1));
 }
 
-// A copy between devices is a download and an upload. The upload must learn of the download's failure, however old it
+// A copy between devices is a download and an upload. The upload must receive the download's failure, however old it
 // is.
 TEST_F(Machines, AStagedUploadKnowsThatItsDownloadFailed) {
   vm::Staging* staging = vm::Staging::make(kWords * 4);
@@ -285,7 +285,7 @@ TEST_F(Machines, WhatIsPendingIsToldWithWhatItWaitsFor) {
       << text;
 }
 
-// A kernel that wants more scratch than the one before may get the same block.
+// A kernel that needs more scratch than the one before may get the same block.
 TEST_F(Machines, ScratchIsZeroedToTheEndOfItsBlock) {
   StorageHandle a = filled(0, 3);
   StorageHandle b = filled(0, 4);
@@ -312,7 +312,7 @@ TEST_F(Machines, ScratchIsZeroedToTheEndOfItsBlock) {
   EXPECT_EQ(std::count(bytes.begin(), bytes.end(), 0), static_cast<int64_t>(size));
 }
 
-// A device that is retired gives its scratch back, since what is still held makes it busy.
+// A retired device releases its scratch, because held memory would make it busy.
 TEST_F(Machines, ScratchThatIsGivenBackIsMadeAndZeroedAnew) {
   StorageHandle a = filled(0, 3);
   StorageHandle b = filled(0, 4);
@@ -401,7 +401,7 @@ TEST_F(Machines, ALongWaitSaysWhatIsPendingOnWhat) {
   EXPECT_NE(said.find("(mix) is launched"), std::string::npos) << said;
 }
 
-// Copies to and from a synchronous device: the tickets are those of the asynchronous device, on storages without their
+// Copies to and from a synchronous device: the tickets belong to the asynchronous device, on storages without their
 // own.
 class BesideAHost : public Machines {
  protected:

@@ -1,4 +1,4 @@
-// Machines: a test on the asynchronous fake that starts and ends with nothing in flight.
+// Machines: a fixture on the asynchronous fake. Each test starts and ends with nothing in flight.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -52,7 +52,7 @@ TEST_F(Orders, AStreamWaitsForAStreamOfAnotherDevice) {
   EXPECT_EQ(vm::wait_stream(machine.device(0), 0, machine.device(1), 63).code(), Code::invalid_argument);
 }
 
-// A function on the host is the witness: its stream waits for it.
+// A function on the host observes the order: its stream waits for it.
 TEST_F(Orders, ABarrierIsBetweenAllStreams) {
   StorageHandle a = filled(0, 3);
   StorageHandle b = std::move(machine.allocate(0, kWords)).value();

@@ -128,7 +128,7 @@ class Performer {
   std::set<int> unfilled_;                            // buffers that the next instruction overwrites
 };
 
-// The index at which the instructions of other threads than the first begin. Earlier instructions are shared.
+// The index at which the instructions of the other threads begin. Earlier instructions are shared.
 size_t end_of_prologue(const Program& program) {
   size_t end = 0;
   while (end < program.instructions.size() && program.instructions[end].kind == Instruction::make &&

@@ -16,9 +16,9 @@ struct Performance {
   uint64_t reused_pending = 0;           // blocks handed out while work on them was pending
 };
 
-// Gets each error, with the kind of its instruction, on the thread that met it. If it returns an error, the thread
-// stops, except after a read, which gives poison. A buffer that could not be made is absent, and instructions that need
-// it are left out.
+// Called for each error, with the kind of its instruction, on the thread that met it. If it returns an error, the
+// thread stops, except after a read, which then gives poison. A buffer that could not be made is missing, and
+// instructions that need it are skipped.
 using Judge = std::function<Status(Instruction::Kind, const Status&)>;
 
 Performance perform(const Program& program, Machine& machine, const Judge& judge);

@@ -11,7 +11,7 @@ namespace tenon::testing {
 namespace {
 
 constexpr int kShared = 4;     // buffers that every thread reads
-constexpr int kPerThread = 8;  // buffers of one thread alone
+constexpr int kPerThread = 8;  // buffers of each thread
 
 struct Known {
   int device;
@@ -72,7 +72,7 @@ class Drawer {
     return sizes[below(8)];
   }
 
-  // A buffer of `device` (-1: of any device); -1 if there is none.
+  // Returns a buffer of `device` (-1: of any device), or -1 if there is none.
   int any(int device) {
     std::vector<int> fit;
     for (const auto& [number, known] : buffers_) {

@@ -37,7 +37,7 @@ Status unless_asked_for(Instruction::Kind kind, const Status& status) {
   return computes && known ? Status() : status;
 }
 
-// What `machine` still holds although all work and all buffers are gone.
+// The resources that `machine` still holds after all work has ended and all buffers are gone.
 std::string leak(const Machine& machine) {
   for (int i = 0; i < kDevices; ++i) {
     const uint64_t live = machine.device(i)->allocator->stats().live - machine.scratch_bytes(i);

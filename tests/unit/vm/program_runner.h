@@ -1,4 +1,4 @@
-// Runs Programs on a Machine, compares them with their replay, and shrinks a failing one.
+// Runs Programs on a Machine, compares them with their replay, and shrinks failing ones.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +17,18 @@ struct RunReport {
   uint64_t reused_pending = 0;  // blocks handed out while work on them was pending
 };
 
-// With `may_fail` calls may fail. Results are then not compared; only the end must be clean.
+// With `may_fail`, calls may fail. Results are then not compared; only the state at the end is checked.
 RunReport run_program(Machine& machine, const Program& program, bool may_fail = false);
 
 // Removes instructions from `program` as long as `fails(program)` holds.
 Program shrink(Program program, const std::function<bool(const Program&)>& fails);
 
-// The first of the programs drawn from seeds below `seeds` that differs from its replay, shrunk, and the difference.
-// Empty if none differs. `reset` runs before each smaller program.
+// Draws programs from the seeds below `seeds`. Returns the first that differs from its replay, shrunk, and the
+// difference. Returns an empty string if none differs. `reset` runs before each smaller program.
 std::string first_failure(
     Machine& machine, uint64_t seeds, const std::function<void()>& reset = [] {}, uint64_t* reused_pending = nullptr);
 
-// The number of programs that RANDOM_PROGRAMS asks for.
+// The number of programs given by RANDOM_PROGRAMS.
 uint64_t random_programs(uint64_t usual);
 
 }  // namespace tenon::testing

@@ -1,5 +1,5 @@
 // Runs random programs on two asynchronous devices with three streams each, and compares them with a sequential replay.
-// RANDOM_PROGRAMS: how many (10,000; 1,000 in the sanitizers' builds).
+// RANDOM_PROGRAMS: their number (10,000; 1,000 in sanitizer builds).
 #include <gtest/gtest.h>
 
 #include <array>
@@ -82,7 +82,7 @@ TEST_F(RandomPrograms, EqualTheirReplayWhenAsynchronous) { compare_all("async", 
 
 TEST_F(RandomPrograms, EqualTheirReplayWhenSynchronous) {
   vm::synchronous_mode = true;
-  compare_all("sync", programs() / 5);  // one order only, whatever the delays
+  compare_all("sync", programs() / 5);  // only one order, whatever the delays
 }
 
 TEST_F(RandomPrograms, EqualTheirReplayOnADeviceThatBatches) {
@@ -105,8 +105,8 @@ TEST_F(RandomPrograms, EqualTheirReplayWhereDevicesCopyFromEachOther) {
   EXPECT_GT(fakes::async_control().peer_copies.load(), 0u);
 }
 
-// Contents move into layouts of the device's own and back between instructions, images among them. Programs with
-// launches that fail are among them, too: nobody reads a value that no launch wrote.
+// Contents move into layouts of the device and back between instructions, including images. Some programs have failing
+// launches: a value that no launch wrote is never read.
 TEST_F(RandomPrograms, EqualTheirReplayWhereValuesLieInLayouts) {
   LayoutMachine::prepare();
   LayoutMachine& machine = LayoutMachine::get();
@@ -147,7 +147,7 @@ TEST_F(RandomPrograms, APeerCopyThatDoesNotWaitIsNoticed) {
   EXPECT_TRUE(noticed);
 }
 
-// The harness proves itself: without any one of the rules, some program goes wrong.
+// Tests the harness: without any one of the rules, some program fails.
 class WithoutRule : public RandomPrograms, public ::testing::WithParamInterface<vm::Rule> {
  protected:
   static bool notices(uint64_t seeds) {

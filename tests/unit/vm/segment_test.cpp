@@ -25,7 +25,7 @@ uint32_t mixed(uint32_t a, uint32_t b, int64_t tag) { return 31 * a + b + static
 
 class AsyncSegments : public Machines {
  protected:
-  // What a launch is beside its addresses.
+  // The arguments of a launch other than its addresses.
   struct How {
     int64_t tag = 1;
     int64_t how = fakes::kMixRuns;
@@ -49,8 +49,8 @@ class AsyncSegments : public Machines {
     ASSERT_TRUE(status.ok()) << status.message();
   }
 
-  // `length` launches in a row, by turns in two addresses of a block. Bindings: input, output, block. Launch i has tag
-  // i, and launch `odd` is told `how`.
+  // `length` launches in a row, alternating between two addresses of a block. Bindings: input, output, block. Launch i
+  // has tag i, and launch `odd` gets `how`.
   std::shared_ptr<const vm::Segment> chain(int64_t length, int64_t odd = -1, int64_t how = fakes::kMixRuns,
                                            uint64_t scratch = 0) {
     nodes_ = 0;
@@ -129,7 +129,7 @@ TEST_F(AsyncSegments, ThatMeetBadDataNameTheLaunchAndPoisonWhatTheyWrite) {
   EXPECT_TRUE(vm::synchronize(machine.device(0)).ok()) << "it was reported by the read";
 }
 
-// Tags count launches, and instructions are fewer: a fault must still find its instruction.
+// Tags count launches, and there are fewer instructions: a fault must still find its instruction.
 TEST_F(AsyncSegments, DoNotMisleadTheFaultsOfTheirNeighbours) {
   const auto sound = chain(7);
   for (int faulty = 0; faulty < 6; ++faulty) {
@@ -199,7 +199,7 @@ TEST_F(AsyncSegments, TakeWorkspaceFromTheirBlocks) {
   EXPECT_EQ(fakes::async_control().allocations.load(), allocations) << "a run allocates nothing";
 }
 
-// Two thirds of the device for the block of each run: the next block is had once the run before is done.
+// The block of each run takes two thirds of the device: the next run gets its block when the previous run is done.
 TEST_F(AsyncSegments, WaitForMemoryBeforeTheirFirstLaunch) {
   const auto segment = chain(30);
   const StorageHandle a = filled(0, 3);
@@ -292,7 +292,7 @@ TEST_F(ConstantSegments, HaveThePoisonOfConstants) {
   }
 }
 
-// Constants that everybody else has dropped stay until the run that reads them has ended.
+// Constants without other owners live until the run that reads them has ended.
 TEST_F(ConstantSegments, KeepTheBlocksOfConstantsUntilTheirRunsEnd) {
   for (uint32_t round = 0; round < 20; ++round) {
     const StorageHandle result = filled(0, 0);
@@ -310,8 +310,7 @@ TEST_F(ConstantSegments, KeepTheBlocksOfConstantsUntilTheirRunsEnd) {
 
 // --- against a replay ---
 
-// Segments and single launches at random, on three streams, over few buffers. The replay knows no order but the one of
-// the calls.
+// Random segments and single launches, on three streams, over few buffers. The replay uses only the order of the calls.
 TEST_F(AsyncSegments, OfRandomProgramsEqualTheirReplay) {
   constexpr size_t kBuffers = 5;
   for (uint64_t seed = 0; seed < 150; ++seed) {

@@ -1,5 +1,5 @@
-// Attention against a softmax over all scores in double: tiles of every kind, splits of the keys, and what takes no
-// part. On the fake driver, and larger on a GPU if there is one.
+// Attention against a softmax over all scores in double: tiles of every kind, splits of the keys, and masked-out
+// positions. On the fake driver, and larger on a GPU if there is one.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -26,7 +26,7 @@ struct Result {
   std::vector<double> log_sums;
 };
 
-// The numbers that `dtype` has nearest to `values`.
+// The numbers of `dtype` nearest to `values`.
 std::vector<float> rounded(std::vector<float> values, int32_t dtype) {
   for (float& value : values) {
     if (dtype == EP_DTYPE_f16) value = half_to_float(half_from_float(value));
@@ -159,7 +159,7 @@ TEST_F(CudaKernelsOfAttention, TilesOfEveryRowAndMask) {
   check_all_types({1, 1, 1, 140 * more, 150 * more, 16, 16, EP_ATTENTION_START, 33, 7});
 }
 
-// One query and a few, for which the keys are split.
+// One query and a few queries, for which the keys are split.
 TEST_F(CudaKernelsOfAttention, SplitKeysAreCombined) {
   const int64_t keys = on_fake() ? 700 : 5003;
   check_all_types({1, 4, 1, 1, keys, 64, 64});
@@ -173,7 +173,7 @@ TEST_F(CudaKernelsOfAttention, KeysBeyondALengthAreNotRead) {
   check_all_types({3, 2, 1, 9, 70, 72, 40, EP_ATTENTION_END, 10, 0, {3, 65, 69}});
 }
 
-// Positions before the first key, and rows longer than those of the tiles.
+// Positions before the first key, and rows longer than a tile.
 TEST_F(CudaKernelsOfAttention, AQueryWithoutAKeyGivesZero) {
   check_all_types({1, 2, 1, 80, 3, 24, 24, EP_ATTENTION_END, -1, 0});
   check_all_types({1, 1, 1, 200, 3, 72, 72, EP_ATTENTION_END, -1, 0});

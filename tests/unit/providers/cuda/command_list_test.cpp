@@ -54,7 +54,7 @@ class CudaLists : public FakeCuda {
   }
 };
 
-// The faults of the first replay are still there when the second one has begun, each under its own tag.
+// When the second replay has begun, the faults of the first one are still there, each under its own tag.
 TEST_F(CudaLists, AReplayIsOneLaunchOfAGraphAndNamesTheCallThatMetBadData) {
   ep_memory* from = with(std::vector<int32_t>(kCount, 12));
   ep_memory* divisor = with(std::vector<int32_t>(kCount, 0));
@@ -111,7 +111,7 @@ TEST_F(CudaLists, ARecordingThatFailsKeepsNothingAndTheStreamGoesOn) {
   EXPECT_EQ(get<int32_t>(to, kCount), std::vector<int32_t>(kCount, 12));
 }
 
-// The host copies within pinned memory, and no graph does that again.
+// The host copies within pinned memory, and a graph cannot repeat that.
 TEST_F(CudaLists, ACopyWithinPinnedMemoryIsNotRecorded) {
   ep_memory *pinned = nullptr, *other = nullptr;
   ASSERT_EQ(cuda().ops.memory_allocate(cuda().device, 1, 4096, &pinned, nullptr), EP_STATUS_OK);

@@ -1,6 +1,6 @@
-// Convolutions on cuDNN against sums in double. Those of CudaConvolutions run on a GPU too; the others need the fake's
-// choosiness: it has no engine for operands in different orders of axes, nor for a narrow source with a result in f32
-// in planes.
+// Convolutions on cuDNN against sums in double. The tests of CudaConvolutions also run on a GPU; the others need the
+// restrictions of the fake: it has no engine for operands in different orders of axes, nor for a narrow source with a
+// result in f32 in planes.
 #include <fmt/core.h>
 
 #include <cmath>
@@ -116,7 +116,7 @@ double round_to(int32_t dtype, double value) {
 
 class CudaConvolutions : public FakeCuda {
  protected:
-  // Runs `desc` on the tensors; the first one is the result and takes it.
+  // Runs `desc` on the tensors; the first one receives the result.
   void run(const ep_primitive_desc& desc, const std::vector<Tensor*>& tensors,
            const std::vector<ep_scalar>& scalars = {}) {
     std::vector<ep_memory*> memory;
@@ -128,9 +128,9 @@ class CudaConvolutions : public FakeCuda {
 
 using FakeCudaConvolutions = CudaConvolutions;
 
-// `want` holds the exact sums at the offsets of `got`. What lies between the elements must be as it was.
+// `want` holds the exact sums at the offsets of `got`. The bytes between the elements must not change.
 void expect_near(const Tensor& got, const std::map<int64_t, double>& want, const std::string& which) {
-  // Half a unit in the last place of one rounding, and sums in f32.
+  // Half a unit in the last place for one rounding, plus the error of sums in f32.
   const double half = got.desc.dtype == EP_DTYPE_f32 ? 0 : got.desc.dtype == EP_DTYPE_bf16 ? 0x1p-8 : 0x1p-11;
   for (int64_t offset = 0; offset < extent(got.desc); ++offset) {
     const auto found = want.find(offset);
@@ -162,8 +162,8 @@ std::string text_of(const Case& each) {
                      static_cast<int>(each.y));
 }
 
-// The bias with gaps alone, and then a relu, the sum with a tensor and a relu, or a maximum with a number, which is no
-// part of cuDNN's graph. At last a relu without a bias.
+// Only the bias with gaps; then also a relu, the sum with a tensor and a relu, or a maximum with a number, which
+// cuDNN's graph does not support. At last a relu without a bias.
 TEST_F(CudaConvolutions, ConvolutionsInEveryOrderWithWhatFollows) {
   for (const Case& each : cases()) {
     for (const int after : {0, 1, 2, 3, 4}) {
@@ -256,7 +256,7 @@ TEST_F(CudaConvolutions, GradientsOfFiltersInEveryOrder) {
   }
 }
 
-// A NaN reaches the results that see it, through the relu, and no others.
+// A NaN reaches the results that depend on it, through the relu, and no others.
 TEST_F(CudaConvolutions, ConvolutionKeepsNaNWhereItIsSeen) {
   for (const int32_t dtype : {EP_DTYPE_f32, EP_DTYPE_bf16}) {
     Tensor x(EP_ROLE_SRC, dtype, {1, 8, 12, 12}, Order::PLANES, 1),
@@ -280,7 +280,7 @@ TEST_F(CudaConvolutions, ConvolutionKeepsNaNWhereItIsSeen) {
   }
 }
 
-// A plain convolution of `dtype` whose source is repeated along `repeated`, if that is no -1.
+// A plain convolution of `dtype` whose source is repeated along `repeated`, unless that is -1.
 ep_primitive_desc plain(int32_t dtype, int32_t repeated = -1) {
   Tensor x(EP_ROLE_SRC, dtype, x_dims, Order::PLANES, 1), w(EP_ROLE_WEIGHT, dtype, w_dims, Order::PLANES, 2);
   Tensor y(EP_ROLE_DST, dtype, y_dims, Order::PLANES, 3);
@@ -331,7 +331,7 @@ TEST_F(FakeCudaConvolutions, ArePreferredAsProductsWhereThoseAreFaster) {
   EXPECT_EQ(choice(EP_DTYPE_bf16, 8, 256, 3, Order::PLANES, true), "cudnn");
 }
 
-// Each element of the source gives a square of 2 x 2 results, or of 3 x 3 that overlap.
+// Each element of the source produces a square of 2 x 2 results, or of 3 x 3 results that overlap.
 ep_primitive_desc doubling(int32_t dtype, int64_t window) {
   ep_primitive_desc desc = descriptor(EP_PRIMITIVE_convolution,
                                       {dense(EP_ROLE_DST, dtype, {2, 6, 8, 8}), dense(EP_ROLE_SRC, dtype, {2, 4, 4, 4}),

@@ -112,7 +112,7 @@ TEST_F(FakeCuda, AcceptsNullWhereThereIsNothingToFree) {
   cuda().ops.device_close(nullptr);
 }
 
-// After a call a thread has the context that it had before: here, none.
+// After a call a thread has the same context as before: here, none.
 TEST_F(FakeCuda, LeavesNoContextBehind) {
   std::thread other([this] {
     ep_memory* memory = block(256);
@@ -169,8 +169,7 @@ TEST_F(FakeCuda, SaysThatCudaDoesNotSurviveAFork) {
   fake().lost = 0;
 }
 
-// At the exit of a program the driver may end before us. Then there is nothing to wait for, and nothing can be
-// submitted.
+// When a program exits, the driver may end before us. Then there is nothing to wait for, and nothing can be submitted.
 TEST_F(FakeCuda, WaitsForNothingOfADriverThatHasEnded) {
   ep_memory* memory = block(64);
   ep_event* one = event();
@@ -184,7 +183,7 @@ TEST_F(FakeCuda, WaitsForNothingOfADriverThatHasEnded) {
   fake().lost = 0;
 }
 
-// If kernels cannot be loaded because memory is out or the device is lost, the provider must not choose another
+// If kernels cannot be loaded because memory is exhausted or the device is lost, the provider must not choose another
 // implementation.
 TEST_F(FakeCuda, KernelsThatCannotBeLoadedSayWhy) {
   ep_primitive_desc desc =

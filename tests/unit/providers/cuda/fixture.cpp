@@ -8,7 +8,7 @@
 namespace tenon::provider::cuda {
 namespace {
 
-// A function of the fake, by name.
+// Finds a function of the fake by name.
 template <class Function>
 Function fake_function(const char* name) {
   static void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);

@@ -15,15 +15,15 @@
 
 namespace tenon::provider::cuda {
 
-// False if CUDA_TESTS_ON_DEVICE says that a test which needs no fake runs on a GPU.
+// False if CUDA_TESTS_ON_DEVICE is set: a test that needs no fake then runs on a GPU.
 bool on_fake();
-// The control of the fake driver in this process. Fails the test program if the driver is no fake. On a GPU it returns
-// a control that nobody reads.
+// Returns the control of the fake driver in this process. Ends the test program if the driver is not the fake. On a GPU
+// it returns a control without effect.
 fakes::cuda::Control& fake();
 // The number of contexts on the calling thread's stack; 0 on a GPU.
 size_t contexts_of_this_thread();
 
-// Opens device 0. At the end closes it, and checks that nothing is left and that the fake saw no misuse.
+// Opens device 0. The destructor closes it, and checks that nothing is left and that the fake saw no misuse.
 class FakeCuda : public ::testing::Test {
  protected:
   void SetUp() override;
@@ -48,11 +48,11 @@ class FakeCuda : public ::testing::Test {
   ep_event* event();
   void wait(ep_event* recorded);
 
-  // Creates and launches a primitive, which lives until the test ends.
+  // Creates a primitive, which lives until the test ends, and launches it.
   ep_status launch(const ep_primitive_desc& desc, const std::vector<ep_memory*>& operands,
                    const std::vector<ep_scalar>& scalars = {}, uint64_t tag = 0);
   std::string implementation_of(const ep_primitive_desc& desc);
-  // The implementation of the primitive that was launched last.
+  // The implementation of the last launched primitive.
   const std::string& made_by() const { return made_by_; }
 
   OpenProvider& cuda() { return *provider_; }

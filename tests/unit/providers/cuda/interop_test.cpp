@@ -1,4 +1,5 @@
-// What an application and other APIs made, on the fake driver: addresses, memory files, streams, semaphores and events.
+// Objects of an application and of other APIs, on the fake driver: addresses, memory files, streams, semaphores and
+// events.
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>

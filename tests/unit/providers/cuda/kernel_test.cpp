@@ -35,7 +35,7 @@ class CudaKernels : public FakeCuda {
   }
 };
 
-// Rows for each kernel, of whole packs and not, aligned and not.
+// Rows for each kernel, in whole packs or not, aligned or not.
 TEST_F(CudaKernels, SoftmaxOfRowsOfEveryLength) {
   for (const int64_t length : {1, 5, 300, 512, 900, 1024, 1028, 2048, 4096, 4097, 8192, 16383, 16384, 20001}) {
     for (const int64_t gap : {0, 1, 4}) {
@@ -92,8 +92,8 @@ TEST_F(CudaKernels, SumsOfRowsOfEveryLength) {
   }
 }
 
-// Rows for each kernel, of whole packs and not, with a mean that is large beside their deviation. The last has parts of
-// more than a block holds.
+// Rows for each kernel, in whole packs or not, with a mean that is large compared with their deviation. The last row
+// has parts of more elements than a block holds.
 TEST_F(CudaKernels, LayerNormOfRowsOfEveryLength) {
   for (const int64_t length : {1, 5, 300, 512, 900, 1024, 1028, 4096, 4097, 16383, 20001, 24000, 1050003}) {
     for (const int64_t gap : {0, 1, 4}) {
@@ -136,7 +136,7 @@ TEST_F(CudaKernels, LayerNormOfRowsOfEveryLength) {
   }
 }
 
-// Weights of a group serve whole planes: of whole packs and not, held in registers and not.
+// One weight of a group is used for whole planes: in whole packs or not, held in registers or not.
 TEST_F(CudaKernels, GroupNormTakesTheWeightsOfEachChannel) {
   for (const int64_t plane : {1, 7, 64, 1200, 9000}) {
     const int64_t channels = 6;
@@ -171,7 +171,7 @@ TEST_F(CudaKernels, GroupNormTakesTheWeightsOfEachChannel) {
 }
 
 // 20 images whose columns take 45 MB, more than an eighth of the fake device: in two groups of channels, with steps and
-// a border, into rows and into channels that lie innermost.
+// a border, into rows and into innermost channels.
 TEST_F(CudaKernels, ConvolutionTakesSomeImagesAtATime) {
   setenv("FAKE_CUDNN_VERSION", "8907", 1);
   constexpr int64_t images = 20, channels = 16, outputs = 6, length = 126, out = 63;
@@ -216,7 +216,7 @@ TEST_F(CudaKernels, ConvolutionTakesSomeImagesAtATime) {
   unsetenv("FAKE_CUDNN_VERSION");
 }
 
-// A row long enough for parts; equals lie in different parts.
+// A row long enough to be split; equal elements are in different parts.
 TEST_F(CudaKernels, TheGreatestOfALongRowIsFoundInParts) {
   const int64_t length = 70001;
   for (const int32_t last : {0, 1}) {
@@ -267,7 +267,7 @@ TEST_F(CudaKernels, ScatterCombinesAllUpdatesOfAnElement) {
   const int64_t places = 7;
   std::vector<int64_t> indices(static_cast<size_t>(updates));
   std::vector<int64_t> last(static_cast<size_t>(places), 0);
-  std::vector<int32_t> counts(static_cast<size_t>(places), 1);  // of each place, with the element that was there
+  std::vector<int32_t> counts(static_cast<size_t>(places), 1);  // for each position, with the element that was there
   for (size_t i = 0; i < indices.size(); ++i) {
     const size_t place = i * i % 7;
     indices[i] = static_cast<int64_t>(i % 2 == 0 ? place : place - 7);

@@ -108,7 +108,7 @@ TEST_F(FakeCudaLaunches, SoftmaxKeepsRowsInRegistersWhereTheyFit) {
   EXPECT_EQ(kernel(7, 16385).kernel, "softmax_f32_block");
 }
 
-// Neighbours of a narrow type move as one element of up to 4 bytes, where every stride is a multiple.
+// Neighbouring elements of a narrow type move as one element of up to 4 bytes, if every stride is a multiple.
 TEST_F(FakeCudaLaunches, NarrowElementsMoveTogether) {
   const auto gather = [&](int64_t width, int64_t pitch) {
     ep_primitive_desc desc =
@@ -193,7 +193,7 @@ TEST_F(FakeCudaLaunches, MatmulGoesToCublasLt) {
   }
 }
 
-// The library only says that it failed. The driver says that the device is lost.
+// The library only reports that it failed. The driver reports that the device is lost.
 TEST_F(FakeCudaLaunches, MatmulOnALostDeviceIsNoDefectOfTheLibrary) {
   const ep_primitive_desc desc = product(EP_DTYPE_f32, 4, 4, 4, 16);
   const std::vector<float> values = random_floats(16);

@@ -1,4 +1,4 @@
-// Norms of training whose sums are made in parts, on the fake driver and on a GPU: against sums in double.
+// Norms of training whose sums are computed in parts, on the fake driver and on a GPU, against sums in double.
 #include <cmath>
 
 #include "tests/unit/providers/cuda/fixture.h"
@@ -27,7 +27,7 @@ constexpr double eps = 1e-3;
 
 class CudaKernelsOfTraining : public FakeCuda {
  protected:
-  // Values with a mean that is large beside their deviation.
+  // Values with a mean that is large compared with their deviation.
   static std::vector<float> far_from_zero(size_t count) {
     std::vector<float> x = random_floats(count, 7);
     for (float& value : x) value += 50;

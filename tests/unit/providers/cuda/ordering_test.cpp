@@ -1,5 +1,5 @@
-// Kinds that put elements in order or find them, and random, at the borders of tiles, pieces and levels: on the fake
-// driver, and with longer rows on a GPU if there is one.
+// Kinds that sort or search elements, and random, at the borders of tiles, pieces and levels: on the fake driver, and
+// with longer rows on a GPU if there is one.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -18,7 +18,7 @@ constexpr int32_t dtype_of = std::is_same_v<T, float>    ? EP_DTYPE_f32
                              : std::is_same_v<T, double> ? EP_DTYPE_f64
                                                          : EP_DTYPE_i16;
 
-// Few different numbers, among them both zeros, infinities and, of floats, NaN.
+// A few distinct numbers, including both zeros, infinities and, for floats, NaN.
 template <class T>
 std::vector<T> numbers_with_equals(size_t count, uint32_t seed) {
   std::mt19937 engine(seed);
@@ -82,7 +82,7 @@ class CudaKernelsInOrder : public FakeCuda {
 TEST_F(CudaKernelsInOrder, SortsRowsOfEveryLength) {
   for (const bool descending : {false, true}) {
     check<float>(1, 1, 1, descending);
-    check<float>(600, 3, 3, descending);  // of a tile of 256 rows, and of one that is not full
+    check<float>(600, 3, 3, descending);  // one full tile of 256 rows, and one that is not full
     check<float>(3, 512, 512, descending);
     check<float>(2, 1024, 1024, descending);
     check<float>(2, 1025, 1025, descending);
@@ -102,7 +102,7 @@ TEST_F(CudaKernelsInOrder, SortsLongRows) {
   if (!on_fake()) check<double>(1, 1000003, 1000003, true);
 }
 
-// One level, two and three; as many as a level takes, and more.
+// One level, two and three; as many elements as a level takes, and more.
 TEST_F(CudaKernelsInOrder, TakesTheFirstOfRowsOfEveryLength) {
   for (const bool largest : {false, true}) {
     check<float>(600, 5, 2, largest);
@@ -116,7 +116,7 @@ TEST_F(CudaKernelsInOrder, TakesTheFirstOfRowsOfEveryLength) {
   if (!on_fake()) check<float>(1000, 5000, 100, true);
 }
 
-// Elements that are not 0 in several pieces, fewer rows than there are, and more.
+// Nonzero elements in several pieces; fewer than the rows of the result, and more.
 TEST_F(CudaKernelsInOrder, FindsWhatIsNotZero) {
   const int64_t columns = 3, rows = on_fake() ? 25001 : 1000001;
   std::vector<int32_t> x(static_cast<size_t>(rows * columns));
@@ -183,7 +183,7 @@ TEST_F(CudaKernelsInOrder, FindsDifferentElementsOfALongList) {
   }
 }
 
-// The known answer of Random123 for counter 0 and key 0; and a long run agrees with its parts, from any address.
+// The known result of Random123 for counter 0 and key 0. A long run equals its parts, from any address.
 TEST_F(CudaKernelsInOrder, RandomWordsAreThoseOfPhilox) {
   const int64_t count = on_fake() ? 5003 : 5000003;
   ep_primitive_desc desc = descriptor(EP_PRIMITIVE_random, {dense(EP_ROLE_DST, EP_DTYPE_u32, {count})});

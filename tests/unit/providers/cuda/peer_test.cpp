@@ -30,7 +30,7 @@ class OtherDevice {
   ep_device* device() const { return device_; }
   ep_stream* stream() const { return stream_; }
   const ep_device_ops& ops() const { return ops_; }
-  // A block that holds `bytes`.
+  // A block that contains `bytes`.
   ep_memory* with(const std::vector<unsigned char>& bytes, uint32_t pool = 0) {
     ep_memory* memory = nullptr;
     EXPECT_EQ(ops_.memory_allocate(device_, pool, bytes.size(), &memory, nullptr), EP_STATUS_OK);
@@ -119,7 +119,7 @@ TEST_F(FakeCudaPeers, AreOpenOneWay) {
   EXPECT_EQ(std::memcmp(&got[3], &bytes[300], 200), 0);
 }
 
-// Work before and after a copy on its stream. The test does not wait in between.
+// Work before and after a copy on its stream, without a wait in between.
 TEST_F(FakeCudaPeers, KeepTheOrderOfTheirStream) {
   fake().delay_us = 2000;
   OtherDevice peer(cuda(), 1);

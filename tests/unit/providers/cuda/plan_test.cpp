@@ -1,4 +1,4 @@
-// Folding and cutting of shapes. Pure.
+// Folding and splitting of shapes. Needs no device.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -110,7 +110,7 @@ TEST(CudaPlan, ShortRowsAreSortedManyAtATime) {
   EXPECT_EQ(few.tile, SortTile::SHORT);
   EXPECT_EQ(few.tile_rows, 102);
   EXPECT_EQ(plan_sort(3, 10, 10, 4, 132).tile_rows, 3);
-  EXPECT_EQ(plan_sort(1000, 1, 1, 4, 132).tile_rows, 256);  // the greatest number of a row is a digit
+  EXPECT_EQ(plan_sort(1000, 1, 1, 4, 132).tile_rows, 256);  // the greatest row number is one digit
   EXPECT_EQ(plan_sort(1000, 1025, 1025, 4, 132).tile, SortTile::MIDDLE);
   EXPECT_EQ(plan_sort(1000, 2049, 2049, 4, 132).tile, SortTile::LONG);
   EXPECT_EQ(plan_sort(1000, 4096, 4096, 4, 132).tile_rows, 1);
@@ -133,7 +133,7 @@ TEST(CudaPlan, LongRowsAreSortedInPieces) {
   }
 }
 
-// Rows are numbered in row-major order, and axes become one where the rows of all operands continue.
+// Rows are numbered in row-major order, and axes are merged if the rows of all operands continue.
 TEST(CudaPlan, RowsOfSeveralOperandsAreNumberedAlike) {
   const int64_t dims[] = {3, 1, 5, 7};
   const int64_t dense[] = {35, 35, 7, 1};

@@ -1,4 +1,4 @@
-// A matmul as cuBLASLt sees it. Pure.
+// A matmul as it is given to cuBLASLt. Needs no device.
 #include <gtest/gtest.h>
 
 #include <vector>

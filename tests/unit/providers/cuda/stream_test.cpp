@@ -26,7 +26,7 @@ TEST_F(FakeCuda, TransfersOfEverySizeArriveWhole) {
   }
 }
 
-// More small uploads than the ring has slots, without waiting, stay in order.
+// More small uploads than the ring has slots, without waiting, remain in order.
 TEST_F(FakeCuda, ManySmallUploadsKeepTheirOrder) {
   fake().delay_us = 300;
   const size_t count = 5 * Staging::slots;
@@ -76,7 +76,7 @@ TEST_F(FakeCuda, PinnedMemoryIsCopiedDirectly) {
   cuda().ops.memory_free(cuda().device, pinned);
 }
 
-// The fake reports a direct copy that leaves pinned memory. Behind the block there is room up to the next multiple of
+// The fake reports a direct copy that leaves pinned memory. After the block there is room up to the next multiple of
 // 512 bytes.
 TEST_F(FakeCuda, MemoryThatIsPinnedInPartGoesByWayOfTheStaging) {
   ep_memory* pinned = nullptr;
@@ -105,7 +105,7 @@ TEST_F(FakeCuda, AnEventNeverRecordedIsAnArgumentError) {
   EXPECT_EQ(cuda().host.sentence(), "The event was never recorded.");
 }
 
-// Each of two streams reads what the other writes, behind an event, however long the writer takes.
+// Each of two streams reads what the other writes, after an event, however long the writer takes.
 TEST_F(FakeCuda, AStreamWaitsForAnotherOnesEvent) {
   ep_stream* other = nullptr;
   ASSERT_EQ(cuda().ops.stream_create(cuda().device, &kComputeStream, &other, nullptr), EP_STATUS_OK);

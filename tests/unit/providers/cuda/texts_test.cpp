@@ -69,7 +69,7 @@ TEST_P(CudaTexts, ThatNvrtcRefusesComeBackWithTheLine) {
   EXPECT_EQ(made.sentence.find("line 3: error: identifier \"missing\""), 0u) << made.sentence;
 }
 
-// Floats that no number spells, and the least integer.
+// Floats that have no literal, and the least integer.
 TEST_P(CudaTexts, KnowConstantsOfEveryKind) {
   ep_module_constant constants[] = {{text_of("A"), {EP_DTYPE_f32, 0, {}}},
                                     {text_of("B"), {EP_DTYPE_f64, 0, {}}},

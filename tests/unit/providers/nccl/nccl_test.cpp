@@ -1,5 +1,5 @@
-// The nccl plug-in on the fake driver and the fake NCCL: what goes wrong. One process is both ranks, which nothing
-// forbids: no call waits for the other one.
+// Failures of the nccl plug-in on the fake driver and the fake NCCL. One process plays both ranks. This works because
+// no call waits for the other rank.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -33,7 +33,7 @@ ep_ticket make_ticket() {
   return ticket;
 }
 
-// One rank, with the tensors that it exchanges.
+// One rank and the tensors that it exchanges.
 class Rank {
  public:
   Rank(const ep_ticket& ticket, int32_t rank, int32_t size, Device device)
@@ -105,7 +105,7 @@ TEST(Nccl, AnExchangeThatIsGivenUpEndsTheOtherRanks) {
   ASSERT_TRUE(second.start().ok());
   EXPECT_EQ(second.wait(1'000'000).code(), Code::timeout);
   ASSERT_TRUE(first.start().ok());
-  first.give_up();  // before anybody has waited for both, so that nothing of it has gone
+  first.give_up();  // before anyone has waited for both, so that nothing of the exchange is sent
   EXPECT_EQ(first.start().code(), Code::device_lost);
   const Status ended = second.wait();
   EXPECT_EQ(ended.code(), Code::device_lost);

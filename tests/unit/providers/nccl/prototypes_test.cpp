@@ -1,4 +1,4 @@
-// The prototypes and numbers of providers/nccl against NVIDIA's own header.
+// The prototypes and numbers of providers/nccl, compared with NVIDIA's own header.
 #include <gtest/gtest.h>
 #include <nccl.h>
 
@@ -12,7 +12,7 @@
 namespace tenon::provider::nccl {
 namespace {
 
-// What a parameter is in the calling convention: pointers are alike, enumerations are their numbers.
+// The type of a parameter in the calling convention: all pointers are equal, enumerations are their numbers.
 template <class T>
 using Passed = std::conditional_t<
     std::is_pointer_v<T>, void*,
@@ -34,7 +34,7 @@ struct Alike<R (*)(Ours...), S (*)(Theirs...)> {
   }();
 };
 
-// The prototype in NVIDIA's header of the function with this name.
+// Finds the prototype of the function with this name in NVIDIA's header.
 template <class Ours>
 bool is_declared_alike(const std::string& symbol) {
   const std::tuple theirs{

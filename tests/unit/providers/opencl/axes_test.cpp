@@ -45,7 +45,7 @@ TEST(Axes, AWorkItemHasAShortRowOrAColumnAlone) {
   EXPECT_TRUE(prefers(1000, 7, 7, 1));
   EXPECT_TRUE(prefers(1000, 500, 1, 1000));
   EXPECT_FALSE(prefers(1000, 500, 500, 1));
-  EXPECT_FALSE(prefers(1, 500, 1, 2));  // one row is no column of neighbours
+  EXPECT_FALSE(prefers(1, 500, 1, 2));  // one row is not a column of neighbours
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Which primitives keep a demand of precision that is above what the device states.
+// Primitives that meet a demand of precision above the device's statement.
 #include "providers/opencl/kernels/demand.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What makes a device unusable, its class, its memory.
+// The reasons why a device is unusable, its class, its memory.
 #include "providers/opencl/driver/describe.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What needs a device: the errors of a compiler, faults beyond the slots of one reading, programs without primitives.
+// Tests that need a device: compiler errors, more faults than one read takes, programs without primitives.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -98,7 +98,7 @@ TEST(Compiler, AnErrorIsTheOpsOwnAndQuotesTheLog) {
   EXPECT_NE(sentence.find("no_such_name"), std::string::npos) << sentence;
 }
 
-// A reading takes 256 slots; no event is recorded between these launches.
+// One read takes 256 slots; no event is recorded between these launches.
 TEST(Faults, OfMoreLaunchesThanSlotsAllComeInOrder) {
   constexpr uint64_t launches = 600;
   OpenProvider provider("opencl");
@@ -138,7 +138,7 @@ TEST(Programs, ATrimLeavesThoseOfPrimitives) {
   Running again(provider, elementwise(EP_PRIMITIVE_copy, EP_DTYPE_f32, {EP_ROLE_DST, EP_ROLE_SRC}));
 }
 
-// A wait with a limit ends at the limit, and one that is long enough sees the event.
+// A wait with a timeout ends at the timeout; with a long enough timeout it sees the event.
 TEST(Events, AWaitWithALimitEnds) {
   OpenProvider provider("opencl");
   Running running(provider, relu());

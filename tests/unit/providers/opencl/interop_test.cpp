@@ -1,4 +1,4 @@
-// An application with a cl_context of its own, and Tenon in it: buffers, queues and events of the application, in both
+// An application with its own cl_context, in which Tenon runs: buffers, queues and events of the application, in both
 // directions. The application's kernels and the double-precision references here are independent of the provider's.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ kernel void slow_scale(global float* data, float factor, int steps) {
   data[i] = x * factor;
 })";
 
-// The application: contexts, queues, buffers and a kernel of its own.
+// The application: its own contexts, queues, buffers and a kernel.
 class Application {
  public:
   Application() {
@@ -163,7 +163,7 @@ TEST_F(OpenClInterop, ABufferIsReadAndWrittenInPlace) {
   device().synchronize();
   const std::vector<float> product = app().read(out, n * n);
   EXPECT_GE(*std::min_element(product.begin(), product.end()), 0.0f);
-  app().write(app().queue, lhs, b);  // nothing of Tenon's is in flight
+  app().write(app().queue, lhs, b);  // no work of Tenon is in flight
   EXPECT_EQ(neg(left).to_host<float>()[5], -b[5]);
   for (cl_mem buffer : {lhs, rhs, out}) CALL(clReleaseMemObject)(buffer);
 }
@@ -204,7 +204,7 @@ TEST_F(OpenClInterop, AnImportedQueueOrdersTheWorkOfBothSides) {
     }
     stream.release({tensor});
     stream.flush();
-    app().enqueue_scale(buffer, count, 0.5f);  // behind Tenon's
+    app().enqueue_scale(buffer, count, 0.5f);  // after Tenon's work
     std::vector<float> scaled = given;
     for (float& value : scaled) value *= -2.0f;
     std::vector<float> expected = relu_of(scaled);
@@ -307,7 +307,7 @@ TEST_F(OpenClInterop, RefusalsNameTheReasonAndKeepNothing) {
   CALL(clReleaseContext)(foreign);
 }
 
-// The last test: the device of the others is gone afterwards.
+// Must be the last test: the device of the other tests is gone afterwards.
 TEST_F(OpenClInterop, RetiringGivesTheContextBackAndAnotherCanBeAdopted) {
   device();
   retire("opencl");

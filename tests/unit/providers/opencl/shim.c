@@ -1,4 +1,4 @@
-// Functions that are not here are found in the real loader, which the shim is linked with.
+// The linker takes all other functions from the real loader, with which the shim is linked.
 #define CL_TARGET_OPENCL_VERSION 120
 #include "tests/unit/providers/opencl/shim.h"
 

@@ -9,8 +9,8 @@ extern "C" {
 #endif
 
 struct OpenclShimControl {
-  int32_t lost;       // commands and programs answer CL_DEVICE_NOT_AVAILABLE
-  int32_t load_lost;  // clCreateProgramWithBinary alone does
+  int32_t lost;       // commands and programs return CL_DEVICE_NOT_AVAILABLE
+  int32_t load_lost;  // only clCreateProgramWithBinary does
 };
 
 struct OpenclShimControl* opencl_shim_control(void);

@@ -15,7 +15,8 @@
 namespace tenon::testing {
 namespace {
 
-// An instruction `mix` (dst = 31*a + b + tag) is three launches on i32. A mix that must fail divides integers by 0.
+// An instruction `mix` (dst = 31*a + b + tag) consists of three launches on i32. A mix that must fail divides integers
+// by 0.
 class ProviderMachine final : public Machine {
  public:
   explicit ProviderMachine(const std::string& name) : Machine(name + "_a:0", name + "_b:0") {}

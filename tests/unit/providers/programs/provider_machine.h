@@ -1,5 +1,5 @@
 // The machine of the provider in the library PROGRAMS_PROVIDER. libtenon_x.so is registered twice, as x_a and x_b, so
-// that there are always two devices.
+// there are always two devices.
 #pragma once
 
 #include "tests/unit/vm/machine.h"

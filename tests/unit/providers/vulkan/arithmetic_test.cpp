@@ -1,5 +1,5 @@
-// Kernels where Vulkan promises less than we do: division and square root, compared with the processor's in double
-// precision, and f16, compared with conversions in integers.
+// Kernels that must be more exact than Vulkan promises: division and square root, compared with the processor's in
+// double precision, and f16, compared with conversions in integers.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -98,7 +98,7 @@ TEST(VulkanArithmetic, WidensEveryHalf) {
   EXPECT_EQ(differences(device.download({memory, 2 * halves}, halves), expected), 0);
 }
 
-// Every f16, the midpoint to the next one, the floats beside the midpoint, and random bits.
+// Every f16, the midpoint to the next one, the floats next to the midpoint, and random bits.
 TEST(VulkanArithmetic, RoundsToHalvesOnce) {
   fresh_shim();
   Device device;

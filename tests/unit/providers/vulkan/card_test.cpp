@@ -1,5 +1,5 @@
-// What a card has and a software device lacks, played by the shim: its own memory, many queues, and a counter that runs
-// away.
+// Properties of a card that a software device lacks, simulated by the shim: its own memory, many queues, and a counter
+// that jumps to its maximum.
 #include <gtest/gtest.h>
 
 #include "tests/unit/providers/vulkan/fixture.h"

@@ -31,7 +31,7 @@ ep_status replay(Device& device, ep_command_list* list, ep_stream* stream, uint6
   return device.ops.command_list_replay(list, stream, &desc, nullptr);
 }
 
-// Quotients of memory at 0 by memory at 16 go to 64, and from there to 80.
+// The quotient of memory at 0 by memory at 16 is written to 64, and copied from there to 80.
 ep_command_list* record_division(Device& device, ep_memory* memory) {
   ep_primitive* div = device.binary(EP_BINARY_div, 4, false);
   ep_command_list* list = nullptr;
@@ -42,7 +42,7 @@ ep_command_list* record_division(Device& device, ep_memory* memory) {
   return list;
 }
 
-// Faults of the first replay are taken behind those of the third, each once and under its own tag.
+// The faults of the first replay are taken after those of the third, each once and under its own tag.
 TEST(VulkanLists, EachReplayHasItsOwnFaults) {
   fresh_shim();
   Device device;
@@ -66,14 +66,14 @@ TEST(VulkanLists, EachReplayHasItsOwnFaults) {
   device.ops.command_list_destroy(device.handle, list);
 }
 
-// Uploads, replays and launches of one stream follow each other, with no wait between them.
+// Uploads, replays and launches follow each other on one stream, without a wait between them.
 TEST(VulkanLists, ReplaysFollowTheWorkBeforeThemAndPrecedeTheWorkAfter) {
   fresh_shim();
   Device device;
   ep_memory* memory = device.allocate(256);
   ep_primitive* add = device.binary(EP_BINARY_add, 4, true);
   std::vector<ep_command_list*> lists;
-  for (int i = 0; i < 20; ++i) {  // one replay each, since none is seen done in between
+  for (int i = 0; i < 20; ++i) {  // one replay each, because none is known to be done in between
     ep_command_list* list = nullptr;
     ASSERT_EQ(begin(device), EP_STATUS_OK);
     for (int step = 0; step < 3; ++step) device.run(add, {memory, 0}, {memory, 0}, {}, 1, 1);

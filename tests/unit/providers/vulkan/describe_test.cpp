@@ -1,4 +1,4 @@
-// What makes a physical device unusable, and the class of a device.
+// The reasons why a physical device is unusable, and the class of a device.
 #include "providers/vulkan/driver/describe.h"
 
 #include <gtest/gtest.h>

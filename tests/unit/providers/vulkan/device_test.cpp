@@ -37,7 +37,7 @@ TEST(VulkanDevice, MovesBytesAtOddOffsets) {
   EXPECT_EQ(received, sent);
 }
 
-// More bytes than are staged at once, and not a multiple of a piece.
+// More bytes than are staged at once, and not a multiple of a staging block.
 TEST(VulkanDevice, MovesMoreThanItStagesAtOnce) {
   fresh_shim();
   Device device;
@@ -51,7 +51,7 @@ TEST(VulkanDevice, MovesMoreThanItStagesAtOnce) {
   EXPECT_LE(device.plugin.host.reported_device_memory(), int64_t{1} << 20);
 }
 
-// The host fills memory of the pool for transfers itself, and nothing is staged a second time.
+// The host fills memory of the pool for transfers itself, so it is not staged a second time.
 TEST(VulkanDevice, CopiesFromThePoolForTransfersWithoutStaging) {
   fresh_shim();
   Device device;
@@ -140,7 +140,8 @@ TEST(VulkanDevice, AnEventOnAnIdleStreamHasHappened) {
   EXPECT_EQ(device.ops.event_query(event.handle, nullptr), EP_STATUS_OK);
 }
 
-// An observer of the second stream's event has also seen what that stream waited for: the first stream's download.
+// If the host has seen the second stream's event, it has also seen the work that the stream waited for: the first
+// stream's download.
 TEST(VulkanDevice, AnEventCoversWhatItsStreamWaitedFor) {
   fresh_shim();
   Device device;
@@ -384,7 +385,7 @@ TEST(VulkanDevice, ACompileThatFailsSaysSoAndIsTriedAgain) {
   device.ops.primitive_destroy(device.handle, primitive);
 }
 
-// Kernel drivers reset a device that is busy with one submission for seconds.
+// Kernel drivers reset a device that is busy with one submission for several seconds.
 TEST(VulkanDevice, FindsThePipelinesThatAnEarlierLifeHasMade) {
   std::map<std::string, std::string> kept;
   for (const uint32_t life : {1u, 2u, 3u}) {
@@ -512,7 +513,7 @@ std::set<std::string> loaded_libraries() {
   return paths;
 }
 
-// A process can load NVIDIA's driver only so many times.
+// A process can load NVIDIA's driver only a limited number of times.
 TEST(VulkanUnplugged, ASecondLifeFindsTheDriversLoaded) {
   fresh_shim();
   const auto libraries_of_a_life = [] {

@@ -1,5 +1,5 @@
 // The quotient and root of the shaders, compiled as C++ from the same text, with estimates worse than any device may
-// give. Compared with those of the processor, which are IEEE's.
+// give. Compared with the processor's IEEE results.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -70,7 +70,7 @@ TEST(ExactQuotient, IsRightOnRandomBits) {
   EXPECT_EQ(wrong, 0);
 }
 
-// Quotients beside the middle of two floats: x is nearest to y times a number of 25 digits.
+// Quotients near the midpoint of two floats: x is nearest to y times a number of 25 digits.
 TEST(ExactQuotient, IsRightBesideTheMiddle) {
   std::mt19937 random(12);
   int wrong = 0;
@@ -83,7 +83,7 @@ TEST(ExactQuotient, IsRightBesideTheMiddle) {
   EXPECT_EQ(wrong, 0);
 }
 
-// Denormal quotients, including those in the middle of two floats.
+// Denormal quotients, including those at the midpoint of two floats.
 TEST(ExactQuotient, IsRightWhereTheResultIsDenormal) {
   std::mt19937 random(13);
   int wrong = 0;

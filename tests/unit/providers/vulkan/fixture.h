@@ -39,13 +39,13 @@ class Device {
 
   ep_memory* allocate(uint64_t bytes);
   ep_status upload(ep_buffer dst, const std::vector<int32_t>& words, ep_stream* on = nullptr);
-  // The words at `src`, after a wait.
+  // Waits, and returns the words at `src`.
   std::vector<int32_t> download(ep_buffer src, size_t words);
   // dst = x op y over `words` i32. y is a scalar if its memory is NULL.
   ep_primitive* binary(int32_t op, int64_t words, bool scalar);
   ep_status run(ep_primitive* primitive, ep_buffer dst, ep_buffer x, ep_buffer y, int32_t scalar, uint64_t tag = 1,
                 ep_stream* on = nullptr);
-  // Any primitive, and the arguments of its launch. Throws std::runtime_error if the provider refuses it.
+  // Creates and launches any primitive. Throws std::runtime_error if the provider refuses it.
   ep_primitive* create(const ep_primitive_desc& desc);
   ep_status launch(ep_primitive* primitive, const std::vector<ep_buffer>& operands,
                    const std::vector<ep_scalar>& scalars = {}, uint64_t tag = 1, ep_stream* on = nullptr);

@@ -139,7 +139,7 @@ TEST(Geometry, PiecesTogetherAreTheWhole) {
   }
 }
 
-// Every tile of every matrix is computed once, in dispatches of little work.
+// Every tile of every matrix is computed once, in dispatches of limited work.
 TEST(MatmulCut, IsOfLittleWork) {
   constexpr uint64_t most = UINT64_C(1) << 36;
   for (const auto& [tiles, batches, k] : {std::array<uint64_t, 3>{1, 1, 64},

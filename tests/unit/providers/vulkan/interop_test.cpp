@@ -1,5 +1,5 @@
-// An application with a VkDevice of its own beside Tenon: memory that it exports and host memory, in both directions.
-// Then Tenon inside that VkDevice: its buffers, its queue and its semaphores.
+// An application with its own VkDevice, separate from Tenon's: memory that it exports and host memory, in both
+// directions. Then Tenon inside that VkDevice: its buffers, its queue and its semaphores.
 #include <dirent.h>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -63,7 +63,7 @@ class Application {
     return get(instance, name);
   }
 
-  // Memory of the first type that the host can map, which is exported if `exported`.
+  // Allocates memory of the first type that the host can map, and exports it if `exported`.
   AppBuffer make_buffer(uint64_t bytes, bool exported, bool dedicated = false) const {
     AppBuffer made;
     VkExternalMemoryBufferCreateInfo external{};
@@ -142,7 +142,8 @@ class Application {
     return CALL(vkWaitSemaphores)(device, &info, timeout_ns);
   }
 
-  // Copies all of `from` to `to` on the queue, behind a barrier, and signals a binary semaphore if it is given. Does
+  // Copies all of `from` to `to` on the queue, after a barrier, and signals a binary semaphore if one is given. Does
+  // not wait.
   // not wait.
   void submit_copy(const AppBuffer& from, const AppBuffer& to, uint64_t bytes, VkSemaphore then = VK_NULL_HANDLE) {
     VkCommandBufferAllocateInfo info{};
@@ -199,7 +200,7 @@ class Application {
     VkPhysicalDeviceFeatures2 features{};
     features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
     features.pNext = &features12;
-    CALL(vkGetPhysicalDeviceFeatures2)(physical, &features);  // all that there are
+    CALL(vkGetPhysicalDeviceFeatures2)(physical, &features);  // all that exist
     const float priority = 1;
     VkDeviceQueueCreateInfo queues{};
     queues.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO;
@@ -317,7 +318,7 @@ TEST_F(VulkanExported, MemoryOfAnotherVkDeviceIsReadAndWrittenInPlace) {
     relu_(result);
     result.wait();
     EXPECT_GE(*std::min_element(out.data, out.data + n * n), 0.0f);
-    fill(lhs, b);  // nothing of Tenon's is in flight
+    fill(lhs, b);  // no work of Tenon is in flight
     EXPECT_EQ(neg(left).to_host<float>()[7], -b[7]);
   }
   device().synchronize();
@@ -492,7 +493,7 @@ TEST_F(VulkanAdopted, RefusalsNameTheReason) {
   app().destroy(buffer);
 }
 
-// The last test: the device of the others is gone afterwards.
+// Must be the last test: the device of the other tests is gone afterwards.
 TEST_F(VulkanAdopted, RetiringLeavesTheVkDeviceToTheApplication) {
   device();
   retire("vulkan");

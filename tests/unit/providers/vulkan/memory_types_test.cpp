@@ -56,7 +56,7 @@ Indices planned(const VkPhysicalDeviceMemoryProperties& memory, VkPhysicalDevice
 constexpr VkPhysicalDeviceType discrete = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
 constexpr VkPhysicalDeviceType integrated = VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
 
-// GeForce RTX 3080, driver 535: the first types are for images and serve no buffer.
+// GeForce RTX 3080, driver 535: the first types are for images and cannot be used for buffers.
 TEST(MemoryTypes, NvidiaDiscreteKeepsOperandsOutOfTheWindow) {
   const auto memory = table({{10240 * MiB, true}, {24000 * MiB, false}, {246 * MiB, true}},
                             {{0, 1}, {L, 0}, {V | C, 1}, {V | C | H, 1}, {L | V | C, 2}});
@@ -106,7 +106,7 @@ TEST(MemoryTypes, LavapipeHasOneTypeForAll) {
   EXPECT_EQ(planned(memory, VK_PHYSICAL_DEVICE_TYPE_CPU), (Indices{0, 0, 0, 0}));
 }
 
-// Mali-G78 (and Adreno alike): cached memory that is not coherent, lazily allocated and protected types.
+// Mali-G78 (and Adreno similarly): cached memory that is not coherent, lazily allocated and protected types.
 TEST(MemoryTypes, MaliReadsThroughCachedMemoryThatIsNotCoherent) {
   const auto memory =
       table({{8 * GiB, true}, {100 * MiB, true}}, {{L | V | C, 0}, {L | V | H, 0}, {L | Lazy, 0}, {L | Protected, 1}});

@@ -1,4 +1,4 @@
-// Kernels that access 16 bytes at once, on every device: every length and offset, and not one byte too many.
+// Kernels that access 16 bytes at once, on every device: every length and offset, without touching other bytes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ class Board {
     device_.ops.upload(device_.stream, {memory_, 0}, before.data(), image_bytes, nullptr);
   }
   uint64_t any(uint64_t end) { return random_() % end; }
-  // An offset for `elements` of `size` bytes in third `part` of the block, aligned in one case of three.
+  // An offset for `elements` of `size` bytes in third number `part` of the block, aligned in one case of three.
   uint64_t place(uint64_t part, uint64_t size) {
     return part * 10240 + 256 + (any(3) == 0 ? 0 : any(16 / size) * size);
   }
@@ -168,7 +168,7 @@ TEST(VulkanPacks, MoveElementsOfEverySize) {
   check_moves<uint64_t>(device, EP_DTYPE_f64);
 }
 
-// Inputs and results of different sizes. Each has packs of its own.
+// Inputs and results of different sizes. Each has its own packs.
 TEST(VulkanPacks, ComputeAcrossSizes) {
   fresh_shim();
   Device device(Settings{{"packs", "on"}});

@@ -1,4 +1,4 @@
-// Which descriptors and launches use packs of 16 bytes, and which must not.
+// Descriptors and launches that use packs of 16 bytes, and those that must not.
 #include "providers/vulkan/kernels/packs.h"
 
 #include <gtest/gtest.h>

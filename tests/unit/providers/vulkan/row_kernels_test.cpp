@@ -23,7 +23,7 @@ class Rows {
  public:
   explicit Rows(Device& device) : device_(device), memory_(device.allocate(uint64_t{3} << 20)) {}
 
-  // The result of a kernel for `src`, with both operands `shift` words past a multiple of 256. Checks that the kernel
+  // The result of a kernel for `src`, with both operands `shift` words after a multiple of 256. Checks that the kernel
   // writes nothing else.
   std::vector<int32_t> run(const ep_primitive_desc& desc, const std::vector<int32_t>& src, size_t results,
                            uint64_t shift) {
@@ -78,7 +78,7 @@ TEST(VulkanRows, AddEveryLengthAtEveryOffset) {
   }
 }
 
-// Some of these are long enough to be added in parts. The axes lie apart, so they are walked as several.
+// Some of these are long enough to be added in parts. The axes are not adjacent, so they are walked separately.
 TEST(VulkanRows, AddOverAxesThatLieApart) {
   fresh_shim();
   Device device;
@@ -118,7 +118,7 @@ TEST(VulkanRows, GiveTheSameBitsWhereverTheyLie) {
   EXPECT_EQ(rows.run(desc, src, 4, 3), aligned);
 }
 
-// Of n elements that lie `stride` apart.
+// For n elements that are `stride` apart.
 std::vector<double> softmax(const float* x, int64_t n, int64_t stride, bool log) {
   double greatest = -std::numeric_limits<double>::infinity();
   const auto at = [&](int64_t i) { return x[i * stride]; };
@@ -130,7 +130,7 @@ std::vector<double> softmax(const float* x, int64_t n, int64_t stride, bool log)
   return result;
 }
 
-// How many of the elements of a row that lie `stride` apart in `found` are further from `expected` than `bound`.
+// The number of elements of a row, `stride` apart in `found`, that differ from `expected` by more than `bound`.
 int count_wrong(const int32_t* found, int64_t stride, const std::vector<double>& expected, double bound) {
   int wrong = 0;
   for (size_t i = 0; i < expected.size(); ++i) {
@@ -175,7 +175,7 @@ TEST(VulkanRows, TakeTheSoftmaxOfEveryLength) {
   }
 }
 
-// Columns, of which one invocation holds each, and the logarithm.
+// Columns, each of which is held by one invocation, and the logarithm.
 TEST(VulkanRows, TakeTheLogarithmOfTheSoftmaxOfColumns) {
   fresh_shim();
   Device device(Settings{{"packs", "on"}});

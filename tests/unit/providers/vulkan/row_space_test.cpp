@@ -1,4 +1,4 @@
-// Rows: which are read in blocks of 16 bytes, and which axes are merged.
+// Rows: which ones are read in blocks of 16 bytes, and which axes are merged.
 #include "providers/vulkan/kernels/row_space.h"
 
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ TEST(RowsSpace, LooksAtTheDestinationWhereItIsWrittenInRows) {
   EXPECT_EQ(space.block(2), 1);
 }
 
-// Few invocations where there are many rows; more where rows are few or long.
+// Few invocations per row if there are many rows; more if rows are few or long.
 TEST(RowsSpace, AreSharedByAsManyInvocationsAsHoldThemAndFillTheDevice) {
   const auto bits = [](int64_t count, int64_t length, bool software) {
     return lane_bits_for(rows(EP_DTYPE_f32, {count, length}, {length, 1}, {length, 1}, 2), software);

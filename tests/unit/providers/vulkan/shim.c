@@ -146,7 +146,7 @@ static VkResult pipelines(VkDevice device, VkPipelineCache cache, uint32_t count
   return real_pipelines(device, cache, count, infos, callbacks, out);
 }
 
-// The data of such a cache: a header, and the value.
+// The data of such a cache: a header and the value.
 static VkResult cache_data(VkDevice device, VkPipelineCache cache, size_t* size, void* data) {
   if (control.cache_value == 0) return real_cache_data(device, cache, size, data);
   const size_t whole = sizeof(VkPipelineCacheHeaderVersionOne) + sizeof control.cache_value;

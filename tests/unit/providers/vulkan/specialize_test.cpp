@@ -1,4 +1,4 @@
-// What remains of a module when its constants are known.
+// The rest of a module when its constants are known.
 #include "providers/vulkan/kernels/specialize.h"
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ TEST(Specialize, IsDoneAfterOnce) {
   EXPECT_EQ(specialize(once, values), once);
 }
 
-// True if `module` declares `capability`, and `mode` of its entry point for f32.
+// True if `module` declares `capability`, and `mode` for f32 of its entry point.
 bool asks(const std::vector<uint32_t>& module, uint32_t capability, uint32_t mode) {
   uint32_t entry = 0;
   bool declared = false;

@@ -1,4 +1,4 @@
-// SPIR-V of texts: what is checked, and what is decorated.
+// SPIR-V of texts: checks and decorations.
 #include "providers/vulkan/modules/spirv.h"
 
 #include <gtest/gtest.h>

@@ -8,7 +8,7 @@
 namespace tenon::testing {
 namespace {
 
-// Runs transfers and kernels on two streams, with a fault and a trim. Returns the complaints of the layer.
+// Runs transfers and kernels on two streams, with a fault and a trim. Returns the messages of the layer.
 std::vector<std::string> complaints(Settings settings) {
   settings["validation"] = "on";
   Device device(settings);
