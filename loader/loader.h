@@ -55,7 +55,7 @@ struct ListedDevice {
   std::string provider;
   uint32_t index = 0;
   DeviceInfo info;
-  std::string same_as;  // the earlier device (of another provider) that is physically this one, or empty
+  std::string same_as;  // the earlier device (of another provider) that is the same hardware; empty: none
 };
 
 // An open device. It lives until close_device or shutdown_all. `ops` is a full-size copy: optional slots that the

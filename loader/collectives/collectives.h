@@ -36,12 +36,12 @@ struct OpenCollectives {
   ep_collectives_ops ops{};
 };
 
-// True if a plug-in with this table finds its ranks itself (world_join). Otherwise ranks join by tickets.
+// finds_ranks: true if the plug-in finds its ranks itself. joins_by_tickets: true if ranks can join by tickets.
 inline bool finds_ranks(const ep_collectives_ops& ops) { return ops.world_join != nullptr; }
 inline bool joins_by_tickets(const ep_collectives_ops& ops) { return ops.ticket_join != nullptr; }
 
-// Opens the plug-in `name`, which must find ranks (`finds_ranks`). An empty name means the first plug-in of the setting
-// `collectives` that finds ranks, or without that setting the first usable one. The same name returns the same pointer.
+// Opens the plug-in `name`, which must find ranks. If `name` is empty, opens the first usable plug-in that finds ranks,
+// among those named in the setting `collectives` (an empty setting allows all). The same name returns the same pointer.
 // Errors: no plug-in was found, or none is usable. The message lists how far each candidate came.
 Result<OpenCollectives*> open_collectives(std::string_view name = {});
 

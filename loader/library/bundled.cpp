@@ -10,7 +10,7 @@
 namespace tenon::loader {
 namespace {
 
-// The names and folders from a library's list of needed libraries.
+// The names of the libraries that a library needs, and the folders of its RUNPATH or RPATH.
 struct Needs {
   std::vector<std::string> names;
   std::vector<std::string> folders;

@@ -25,8 +25,8 @@ constexpr size_t most_answer_bytes = 1 << 20;
 constexpr int64_t most_output_bytes = 1 << 16;
 constexpr size_t most_printed = 200;
 
-// Returns a copy of a descriptor that is above the descriptors of the helper, so that no dup2 overwrites another's
-// source.
+// Moves `descriptor` above the numbers that the helper's descriptors will have, so that no dup2 overwrites the source
+// of another.
 Descriptor raised(int descriptor) {
   const Descriptor low(descriptor);
   return Descriptor(fcntl(descriptor, F_DUPFD_CLOEXEC, probe_answer_descriptor + 1));

@@ -1,4 +1,4 @@
-// Trust: decides from its possible writers if a file may be loaded or believed.
+// Trust: decides if a file may be loaded or believed. The owners and permissions of the path decide.
 //
 // The file, its folder and every folder above must belong to root or to the user, and nobody else may be able to write
 // them: not others, not a group other than the owner's own, not through an access list. The same holds for each
@@ -38,7 +38,7 @@ class Descriptor {
 // Identifies the contents of a file: equal as long as nobody replaced or rewrote the file.
 struct FileIdentity {
   uint64_t device = 0, inode = 0, size = 0;
-  int64_t seconds = 0, nanoseconds = 0;  // of the last modification
+  int64_t seconds = 0, nanoseconds = 0;  // the time of the last modification
 
   bool same_file(const FileIdentity& other) const { return device == other.device && inode == other.inode; }
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;

@@ -36,7 +36,7 @@ constexpr bool is_alignment(int32_t alignment) {
   return alignment >= 0 && alignment <= kGreatestAlignment && (alignment & (alignment - 1)) == 0;
 }
 
-// True if `operand` has a layout of the device's own. Its strides are then a layout token.
+// True if `operand` has a layout of the device's own. Its `strides` then hold a layout token and no strides.
 constexpr bool is_opaque(const ep_operand_desc& operand) { return (operand.flags & EP_OPERAND_FLAG_OPAQUE) != 0; }
 bool has_opaque(const ep_primitive_desc& desc);
 

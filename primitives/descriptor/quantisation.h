@@ -17,7 +17,7 @@ struct Quantisable {
   int32_t role;
   int32_t scale_role;
   int32_t zero_point_role;
-  size_t offset;  // of its ep_quantisation in ep_attributes, or kOneScale
+  size_t offset;  // the offset of its ep_quantisation in ep_attributes, or kOneScale
 };
 
 // The row of operand `role`; null if this operand of `kind` cannot be quantised.

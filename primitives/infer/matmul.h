@@ -13,8 +13,8 @@ namespace tenon::infer {
 
 template <class T>
 struct BasicMatmulShape {
-  BasicDims<T> dims;  // of the result as the user sees it
-  BasicDims<T> full;  // of the result as the primitive writes it: [batch..., m, n]
+  BasicDims<T> dims;  // the dims of the result for the user
+  BasicDims<T> full;  // the dims of the result for the primitive: [batch..., m, n]
   T m = 0;
   T n = 0;
   T k = 0;

@@ -83,7 +83,8 @@ bool solve(Matrix a, Matrix* b) {
   return substitute(a, false, true, b) && substitute(a, true, false, b);
 }
 
-// Replaces `a` by the lower Cholesky factor of the symmetric matrix whose lower triangle `a` holds.
+// Replaces `a`, the lower triangle of a symmetric matrix, by its lower Cholesky factor. Returns false if the matrix is
+// not positive definite.
 bool cholesky(Matrix* a) {
   for (int64_t j = 0; j < a->rows; ++j) {
     for (int64_t i = 0; i < j; ++i) (*a)(i, j) = 0;

@@ -66,7 +66,7 @@ double neutral(int32_t op, double) {
   return op == EP_SCAN_MIN ? inf : -inf;
 }
 
-// Computes with integers of `bits` bits.
+// The neutral element for integers of `bits` bits.
 template <class T>
 T neutral_integer(int32_t op, int32_t bits) {
   if (op == EP_SCAN_SUM || op == EP_SCAN_PROD) return op == EP_SCAN_SUM ? 0 : 1;

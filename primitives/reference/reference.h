@@ -14,7 +14,6 @@ namespace tenon::reference {
 // each operand, in the descriptor's order (null for scalars). `scalars` holds the launch scalars; baked scalars come
 // from `desc`. For bad data a kernel writes 0 to that element and continues; it fills `*fault` (if not null) with the
 // first fault and returns Code::fault.
-// `*fault` (if not null) with the first fault and returns Code::fault.
 Status run(const ep_primitive_desc& desc, void* const* operands, const ep_scalar* scalars, uint32_t scalar_count,
            ep_fault* fault);
 

@@ -270,7 +270,7 @@ struct Argument<const ep_command_list_desc*> {
 
   ep_command_list_desc inner{};
   std::vector<ep_binding> bindings;
-  std::vector<Memory*> memories;  // of the bindings
+  std::vector<Memory*> memories;  // the memory of each binding
 };
 
 // A replay, with the provider's handles in it.

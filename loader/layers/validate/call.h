@@ -22,7 +22,7 @@ class Call {
   Layer* peer = nullptr;   // the second device; handles after it belong to it
   Clock captured;          // what the host has seen if the call succeeds
   Point at;                // the point that the call asks about or waits for
-  const char* known = "";  // the rule by which that point is known to be done; empty: it is not known
+  const char* known = "";  // the rule that says that this point is done; empty: unknown
 
   // Streams to wait for first, since the object to be destroyed is in flight on them.
   struct Drain {

@@ -64,7 +64,7 @@ struct Object {
   bool alive = true;
   std::vector<User> users;
   Clock uses;          // the last work of each stream that uses it
-  uint32_t lists = 0;  // how many command lists use it
+  uint32_t lists = 0;  // number of command lists that use it
 
   const char* kind_name() const { return kind_names[static_cast<int>(kind)]; }
 };
@@ -74,9 +74,9 @@ struct Memory : Object {
   uint64_t size = 0;
   uint32_t pool = 0;
   bool imported = false;
-  void* host = nullptr;    // the address that memory_map gave
-  uint32_t constants = 0;  // how many constants of compiled graphs lie in it
-  bool image = false;      // layout_allocate made it
+  void* host = nullptr;    // the address from memory_map
+  uint32_t constants = 0;  // number of constants of compiled graphs in it
+  bool image = false;      // true: made by layout_allocate
 
   // An opaque value that a launch wrote: its layout, as an operand without role, and its bytes.
   struct Opaque {
@@ -101,7 +101,7 @@ struct Recorded {
       return memory == other.memory && offset < other.offset + other.bytes && other.offset < offset + bytes;
     }
   };
-  std::vector<Access> bindings;  // `written`, `alignment`: as any access in it
+  std::vector<Access> bindings;  // `written`, `alignment`: the strictest of its accesses
   std::vector<Access> fixed;     // accesses outside of bindings
   std::set<Object*> used;        // primitives, and memory outside of bindings
   uint32_t calls = 0;
@@ -122,7 +122,7 @@ struct Recorded {
 struct Stream : Object {
   Stream(Layer* layer, ep_stream* handle) : Object(Kind::stream, layer, handle) {}
   uint32_t number = 0;  // the stream's number in the process
-  uint64_t point = 0;   // of the last work submitted
+  uint64_t point = 0;   // the point of the last work submitted
   Clock waited;         // the work that is ordered before its next work, its own included
   bool timed = false;   // EP_STREAM_FLAG_TIMED
 
@@ -146,8 +146,8 @@ struct Point {
 struct Event : Object {
   Event(Layer* layer, ep_event* handle) : Object(Kind::event, layer, handle) {}
   bool recorded = false;
-  bool timed = false;  // its last record was on a timed stream
-  Point point;         // of its last record
+  bool timed = false;  // true: its last record was on a timed stream
+  Point point;         // the point of its last record
   Clock clock;         // the work that is done when it fires
 };
 
@@ -180,14 +180,14 @@ struct Kernel : Object {
 
 struct Module : Object {
   Module(Layer* layer, ep_module* handle) : Object(Kind::module, layer, handle) {}
-  std::map<std::string, ep_module_entry> entries;  // whose names are the keys
+  std::map<std::string, ep_module_entry> entries;  // by name
   std::vector<Kernel*> kernels;                    // returned to the host; destroyed with the module
 };
 
 struct Semaphore : Object {
   Semaphore(Layer* layer, ep_semaphore* handle) : Object(Kind::semaphore, layer, handle) {}
   int32_t counts = 0;        // EP_SEMAPHORE_*
-  uint64_t last_signal = 0;  // the value of the last signal submitted, of a timeline
+  uint64_t last_signal = 0;  // of a timeline: the value of the last submitted signal
 };
 
 // One wrapped device. Never destroyed: handles point to it.
@@ -199,7 +199,7 @@ struct Layer {
   bool closed = false;
   bool lost = false;
   std::set<const Layer*> peers;                // the devices from whose memory it may copy
-  uint64_t alive[std::size(kind_names)] = {};  // by Kind
+  uint64_t alive[std::size(kind_names)] = {};  // number of live objects, by Kind
   std::deque<Object*> dead;                    // destroyed objects, the oldest first
 
   bool synchronous() const { return info.synchronous(); }
@@ -211,8 +211,8 @@ struct Objects {
 
   std::mutex mutex;
   std::unordered_map<const void*, std::unique_ptr<Object>> objects;
-  std::unordered_map<const ep_device*, Layer*> devices;  // closed ones too, until the handle is used again
-  std::vector<Stream*> streams;  // by number, destroyed ones too; null: the number is free and all its work was seen
+  std::unordered_map<const ep_device*, Layer*> devices;  // also closed ones, until the handle is used again
+  std::vector<Stream*> streams;  // by number, also destroyed ones; null: the number is free, all its work was seen
   Clock seen;                    // what the host has seen to be done
   Clock seen_alone;              // the part of `seen` that follows from the order within each stream alone
 

@@ -9,7 +9,7 @@ namespace tenon::loader {
 
 // A table in front of `host`'s own. It stays valid forever, so that calls after shutdown are detected.
 const ep_host* validate_services(const HostServices& host);
-// Whether cancel_requested has said 1 on the calling thread since the last begin_stoppable_call.
+// cancel_was_requested: true if cancel_requested returned 1 on this thread since the last begin_stoppable_call.
 void begin_stoppable_call();
 bool cancel_was_requested();
 
