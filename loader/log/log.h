@@ -42,7 +42,8 @@ inline bool log_enabled(LogTopic topic, LogLevel level) {
   return ((levels >> (4 * static_cast<unsigned>(topic))) & 15) >= static_cast<uint64_t>(level);
 }
 
-// Sends `message` to the sink if its level is enabled. No newline at its end; further lines may hold context.
+// Sends `message` to the sink if its level is enabled. The message has no newline at its end; further lines may hold
+// context.
 void log(LogTopic topic, LogLevel level, std::string_view message);
 
 std::string_view log_level_name(LogLevel level);

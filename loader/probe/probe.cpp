@@ -23,8 +23,7 @@ namespace {
 constexpr std::string_view driver_variables[] = {"LD_",  "VK_",  "MESA_", "LIBGL_", "LP_", "CUDA_", "NVIDIA_",
                                                  "OCL_", "POCL", "HIP_",  "ROCR_",  "HSA", "ZE_",   "ONEAPI_"};
 
-// A driver may be repaired or installed, also beside another one, without a change to any file that the result depends
-// on.
+// Results expire, since a driver may be repaired or installed without a change to any file that the result depends on.
 constexpr std::chrono::seconds lifetime_with_devices = std::chrono::hours(24);
 constexpr std::chrono::seconds lifetime_without_devices = std::chrono::minutes(10);
 

@@ -78,7 +78,7 @@ struct Windows {
 
 // Ok if the numbers are in range and `wide`, over which the windows move, has their rank.
 Status check_windows(const Desc& desc, const Windows& windows, const Operand& wide);
-// Ok if windows as large as the spatial dims of `weight` give the spatial dims of `narrow`.
+// Ok if `narrow` has the spatial dims that result from windows with the spatial dims of `weight`.
 Status check_window_lengths(const Desc& desc, const Windows& windows, const Operand& wide, const Operand& narrow,
                             const Operand& weight);
 // Ok if a pooling of `wide` can have the result `narrow`.

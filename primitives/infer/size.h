@@ -1,5 +1,5 @@
-// Questions of the rules about sizes, for sizes that are numbers. core/symbolic/sym_dim.h answers them for sizes that
-// are expressions; each rule is a template over both. A rule writes `if (a == b)` to choose a case, `expect(a == b)` to
+// Functions of sizes for the rules, for sizes that are numbers. core/symbolic/sym_dim.h has them for sizes that are
+// expressions; each rule is a template over both. A rule writes `if (a == b)` to choose a case, `expect(a == b)` to
 // require equality, and `surely(a == b)` or identical(a, b) if the answer only saves work. Internal to the library.
 #pragma once
 

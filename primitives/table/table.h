@@ -75,8 +75,8 @@ inline DType result_dtype(const ScalarRow& row, DType dtype) {
 // "dst", "src_b", "epilogue_1", "src_3" (EP_ROLE_SRC_0 + 3); empty for an unknown role.
 std::string role_name(int32_t role);
 std::optional<int32_t> role_from_name(std::string_view name);
-// True for DST, DST_INDICES, DST_COUNT, DST_INVERSE, DST_COUNTS, DST_i, SCALE_GRADIENT and SHIFT_GRADIENT. Also true
-// for MEAN and INV_STD of layer_norm and batch_norm_training.
+// True if primitives of `kind` write the operand `role`: every DST role, SCALE_GRADIENT, SHIFT_GRADIENT and LOG_SUM.
+// Also true for MEAN and INV_STD of layer_norm, rms_norm, group_norm and batch_norm_training.
 bool is_output(int32_t kind, int32_t role);
 
 }  // namespace tenon::table
