@@ -19,7 +19,7 @@ std::unique_lock<std::mutex> locked(Registry& registry) {
   return std::unique_lock(registry.mutex());
 }
 
-// The default device may be another than the user expects, since the provider of a better one was not loaded.
+// The default device may differ from the one that the user expects if the provider of a better one was not loaded.
 void warn_of_quarantined(Registry& registry) {
   for (const auto& entry : registry.entries()) {
     if (!entry->quarantined() || entry->is_told) continue;

@@ -35,7 +35,7 @@ void append_text(std::string* bytes, std::string_view text) {
   bytes->append(text);
 }
 
-// All that stands before the blob.
+// Everything before the blob in the file.
 std::string head_of(const std::string& provider, std::string_view key, uint64_t size) {
   std::string head(magic);
   append_text(&head, provider);
@@ -44,7 +44,7 @@ std::string head_of(const std::string& provider, std::string_view key, uint64_t 
   return head;
 }
 
-// The blob in the file `bytes`, if the file is whole and belongs to this key.
+// The blob in the file contents `bytes`, if the file is complete and belongs to this key.
 std::optional<std::string> blob_in(std::string bytes, const std::string& provider, std::string_view key) {
   const uint64_t fixed = head_of(provider, key, 0).size() + sizeof(uint64_t);
   if (bytes.size() <= fixed) return std::nullopt;

@@ -22,13 +22,13 @@ namespace {
 
 const char* const author_remedy = "Report it to the plug-in's author.";
 
-// One candidate, and what was opened of it.
+// One candidate, and the plug-in if it was opened.
 struct Found {
   Candidate report;
   ep_collectives_query_fn registered = nullptr;
   std::unique_ptr<HostServices> host;
   std::optional<OpenCollectives> open;
-  bool only_tickets = false;  // it finds no ranks
+  bool only_tickets = false;  // true: it does not find ranks
 
   bool refused() const { return report.code != Code::ok; }
 };
@@ -36,7 +36,7 @@ struct Found {
 struct Search {
   std::mutex mutex;
   std::vector<std::unique_ptr<Found>> registered, found;
-  std::vector<std::unique_ptr<Library>> mapped;  // for ever: code of theirs may run at exit
+  std::vector<std::unique_ptr<Library>> mapped;  // kept forever: their code may run at exit
   bool searched = false, shut_down = false;
 };
 
@@ -112,7 +112,7 @@ void shut_down(Found& found) {
   found.host->report_leaks();
 }
 
-// Takes the steps from the file to a description; `report.stage` is the last that worked.
+// Takes all steps from the file to its description. `report.stage` is the last step that succeeded.
 Status take_steps(Search& search, Found& found) {
   Candidate& report = found.report;
   ep_collectives_query_fn query = found.registered;
@@ -137,7 +137,7 @@ Status take_steps(Search& search, Found& found) {
   const std::string what = fmt::format("the table of the plug-in '{}'", report.provider);
   TENON_ASSIGN_OR_RETURN(const ep_collectives_ops ops, buffer.accept(what));
   const Status checked = check_collectives(ops, what);
-  // One that is refused for another function than this is ended all the same.
+  // A plug-in that is refused because another function is missing is shut down too.
   if (is_spoken(ops) && ops.shutdown != nullptr) found.open = OpenCollectives{report.provider, {}, ops};
   TENON_RETURN_IF_ERROR(checked);
   found.only_tickets = !finds_ranks(ops);
@@ -164,7 +164,7 @@ void advance(Search& search, Found& found) {
   report.remedy = taken.remedy();
 }
 
-// Whether the file's note says that it is of this kind.
+// True if the file's note states this kind.
 bool is_candidate(const std::string& path) {
   const Result<CheckedFile> file = open_checked(path, false);
   if (!file.ok()) return false;
@@ -194,7 +194,7 @@ void find(Search& search) {
   }
 }
 
-// The names in the setting `collectives`, which commas part.
+// The names in the setting `collectives`, separated by commas.
 std::vector<std::string_view> names_in(std::string_view setting) {
   std::vector<std::string_view> names;
   while (!setting.empty()) {

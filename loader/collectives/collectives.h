@@ -1,7 +1,8 @@
 // Collectives: finds and opens the plug-in that carries data between processes (ep_api/ep_collectives.h).
 //
-// The same files are looked at as for devices: libtenon_<name>.so in the same folders, by the same rules of trust. A
-// note of another kind ends a candidate of either search. Nothing happens before the first call.
+// The search covers the same folders and files (libtenon_<name>.so) as the search for devices, with the same rules of
+// trust. Each of the two searches refuses a plug-in whose note states the other kind. Nothing happens before the first
+// call.
 //
 // Threads: every function may be called from any thread.
 #pragma once
@@ -16,7 +17,7 @@
 
 namespace tenon::loader {
 
-// What the plug-in says of itself (ep_collectives_info), copied.
+// The plug-in's description of itself (ep_collectives_info), copied.
 struct CollectivesInfo {
   std::string name, unusable_reason, remedy;
   uint64_t memory_handles = 0, stream_handles = 0;  // bits 1 << EP_HANDLE_*
@@ -27,40 +28,41 @@ struct CollectivesInfo {
   bool usable() const { return unusable_reason.empty(); }
 };
 
-// A plug-in that was opened. It lives until shutdown_all. `ops` has whole pairs: world_join and communicator_split,
-// ticket_make and ticket_join, or both.
+// An open plug-in. It lives until shutdown_all. `ops` has complete pairs: world_join and communicator_split, or
+// ticket_make and ticket_join, or both pairs.
 struct OpenCollectives {
   std::string plugin;
   CollectivesInfo info;
   ep_collectives_ops ops{};
 };
 
-// Whether a plug-in with this table finds ranks (world_join), or joins them by tickets.
+// finds_ranks: true if the plug-in finds its ranks itself. joins_by_tickets: true if ranks can join by tickets.
 inline bool finds_ranks(const ep_collectives_ops& ops) { return ops.world_join != nullptr; }
 inline bool joins_by_tickets(const ep_collectives_ops& ops) { return ops.ticket_join != nullptr; }
 
-// Opens the plug-in `name`, which finds ranks; empty: the first of the setting `collectives` that does, else the first
-// one that is usable. The same name gives the same pointer. Errors: none is there, or none is usable: the message says
-// how far each candidate came.
+// Opens the plug-in `name`, which must find ranks. If `name` is empty, opens the first usable plug-in that finds ranks,
+// among those named in the setting `collectives` (an empty setting allows all). The same name returns the same pointer.
+// Errors: no plug-in was found, or none is usable. The message lists how far each candidate came.
 Result<OpenCollectives*> open_collectives(std::string_view name = {});
 
-// Opens the first plug-in, of those in the setting if it names any, that joins by tickets and takes memory of the type
-// `handle` (EP_HANDLE_*). NULL: there is none.
+// Opens the first plug-in that joins by tickets and accepts memory of type `handle` (EP_HANDLE_*). If the setting names
+// plug-ins, only those are tried. Returns NULL if there is none.
 OpenCollectives* open_collectives_of_memory(int32_t handle);
 
 #pragma GCC visibility push(default)  // exported by libtenon.so
-// Every plug-in of this kind that was found, taken as far as `usable`.
+// Every plug-in of this kind that was found, after all stages up to `usable`.
 std::vector<Candidate> explain_collectives();
 #pragma GCC visibility pop
 
-// Adds a plug-in that is linked into the program; it comes before all files. To be called before open_collectives.
+// Adds a plug-in that is linked into the program. It precedes all files. Call this before open_collectives.
 void register_collectives(std::string name, ep_collectives_query_fn query);
 
-// Whether a host may work with the table; `what` begins the sentence. Errors: another version; a function is NULL.
+// Ok if the host can work with the table. `what` begins the error's sentence. Errors: another version; a required
+// function is NULL.
 Status check_collectives(const ep_collectives_ops& ops, const std::string& what);
 
-// Shuts all of them down; what open_collectives gave is invalid. `forget`: registrations are forgotten too, and the
-// next call searches anew.
+// Shuts all of them down and makes the pointers from open_collectives invalid. With `forget`, registrations are removed
+// too, and the next call searches again.
 void shut_down_collectives(bool forget);
 
 }  // namespace tenon::loader

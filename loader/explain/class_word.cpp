@@ -8,7 +8,7 @@
 namespace tenon::loader {
 namespace {
 
-// The class "cpu" is left out: its word is also the name of the provider that most programs have.
+// The class "cpu" is left out, since "cpu" is also the name of a provider.
 bool is_of_class(std::string_view word, int32_t device_class) {
   if (device_class == EP_DEVICE_CLASS_CPU) return false;
   const bool is_gpu = device_class == EP_DEVICE_CLASS_DISCRETE || device_class == EP_DEVICE_CLASS_INTEGRATED;

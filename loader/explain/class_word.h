@@ -1,5 +1,5 @@
-// A class of devices where a provider's name belongs: "gpu", "discrete". A program may not choose a device by class,
-// but its user may not know that.
+// A class of devices given in place of a provider's name: "gpu", "discrete". Devices cannot be chosen by class, but
+// users may try it.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace tenon::loader {
 // True if `word`, in lower case, names a class of devices and is not the name of one of `providers`.
 bool is_class_word(std::string_view word, const std::vector<std::string>& providers);
 
-// What to do about the class word `word`: the devices of its class among `devices`.
+// The remedy for the class word `word`: it lists the devices of that class among `devices`.
 std::string class_word_remedy(std::string_view word, const std::vector<ListedDevice>& devices);
 
 }  // namespace tenon::loader

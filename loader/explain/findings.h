@@ -7,8 +7,8 @@
 
 namespace tenon::loader {
 
-// The findings of `devices` (whose same_as is set) and of the candidates they come from: which devices are one piece of
-// hardware; that there is no GPU, and which provider could have had one.
+// The findings about `devices` (whose same_as is set) and the candidates that they come from: which devices are the
+// same hardware, and, if there is no GPU, which provider could have had one.
 std::vector<Finding> findings_of(const std::vector<ListedDevice>& devices, const std::vector<Candidate>& candidates);
 
 }  // namespace tenon::loader

@@ -60,7 +60,7 @@ std::vector<std::string> candidate_names(Registry& registry) {
   return names;
 }
 
-// A long name that is one letter off is a slip. A short one may as well name another provider whose file is missing.
+// A long name with one wrong letter is a typing error. A short name may be another provider whose file is missing.
 std::string remedy_for(Registry& registry, std::string_view text, const std::string& provider) {
   const std::vector<ListedDevice> devices = registry.devices();
   const bool has_devices = std::any_of(devices.begin(), devices.end(), [&](const ListedDevice& device) {
@@ -74,7 +74,7 @@ std::string remedy_for(Registry& registry, std::string_view text, const std::str
   return is_slip ? question : fmt::format("{} If not: {}", question, where_to_put_it(registry, provider));
 }
 
-// The names in the list of providers (the setting) that no candidate has.
+// The names in the setting `providers` for which there is no candidate.
 std::vector<std::string> absent_names(Registry& registry) {
   std::vector<std::string> absent;
   for (const std::string& name : settings().providers) {
@@ -86,8 +86,8 @@ std::vector<std::string> absent_names(Registry& registry) {
   return absent;
 }
 
-// If no device is left because the list of providers names absent ones: adds this to `message` and returns the remedy.
-// Otherwise returns an empty text.
+// If no device is left because the setting `providers` names absent providers, adds this to `message` and returns the
+// remedy. Otherwise returns an empty text.
 std::string blame_list_of_providers(Registry& registry, std::string& message) {
   const std::vector<std::string> absent = absent_names(registry);
   if (absent.empty() || !registry.devices().empty()) return {};
@@ -116,8 +116,8 @@ std::string without_slips(std::string_view text) {
   return clean;
 }
 
-// The spelling that `text`, which has slips, was meant to be: `text` without the slips if it then names a provider that
-// exists, else `text` with the nearest provider. Empty if there is none.
+// The spelling that a mistyped `text` probably means: the corrected `text` if it then names a provider that exists,
+// else `text` with the nearest provider. Empty if there is none.
 std::string meant_spelling(Registry& registry, std::string_view text) {
   const std::string clean = without_slips(text);
   const Result<Spelling> parsed = parse_spelling(clean);

@@ -1,5 +1,5 @@
-// The errors for a device that is not there: they list the devices that are there, and say why each candidate that
-// could have matched was refused.
+// The errors for a device that was not found: they list the existing devices and say why each candidate that could have
+// matched was refused.
 #pragma once
 
 #include <string_view>
@@ -10,11 +10,10 @@
 
 namespace tenon::loader {
 
-// Both functions load every provider that is allowed, since the message lists them. The caller holds the registry's
-// lock.
+// Loads every allowed provider, since the message lists their devices. The caller holds the registry's lock.
 Status no_such_device(Registry& registry, std::string_view text, const Spelling& spelling);
-// The error for a text that is no spelling: `refused`, which parse_spelling gave, with the devices there are and the
-// spelling that may have been meant.
+// The error for a text that is not a spelling: the error `refused` from parse_spelling, with the existing devices and
+// the spelling that was probably meant. Loads every allowed provider too, under the registry's lock.
 Status no_spelling(Registry& registry, std::string_view text, const Status& refused);
 Status no_default_device(Registry& registry);
 

@@ -1,10 +1,11 @@
-// Cancellation of calls to a plug-in: what ep_host.cancel_requested answers.
+// Cancellation of calls to a plug-in: the implementation of ep_host.cancel_requested.
 #pragma once
 
 namespace tenon::loader {
 
-// While it lives, the calling thread makes a call that compiles (primitive_create, graph_compile). It is to stop once
-// `cancelled()`, asked on this thread, is true, which then stays so. They nest: the innermost counts.
+// While this object lives, the calling thread is in a call that compiles (primitive_create, graph_compile). The call
+// should stop when `cancelled()` returns true on this thread; from then on it must keep returning true. If these
+// objects are nested, the innermost one applies.
 class StoppableCall {
  public:
   explicit StoppableCall(bool (*cancelled)());
@@ -16,11 +17,11 @@ class StoppableCall {
   bool (*outer_)();
 };
 
-// What is asked in calls without a StoppableCall, which are launches. The same function each time, before any launch
-// that somebody may want to stop.
+// Sets the function that is asked in calls without a StoppableCall (launches). Every call must pass the same function,
+// and must come before any launch that may need to be stopped.
 void set_launch_cancelled(bool (*cancelled)());
 
-// True if the call that the calling thread makes is to stop.
+// True if the calling thread's current call should stop.
 bool cancel_requested();
 
 }  // namespace tenon::loader

@@ -16,7 +16,7 @@ ep_error& out_of_memory_error() {
   return *error;
 }
 
-// Made when the program starts, so that it exists when memory runs out.
+// Made when the program starts, so that it exists if memory runs out.
 [[maybe_unused]] const ep_error& made_early = out_of_memory_error();
 
 // The errors that were made since track_errors() and not released yet.

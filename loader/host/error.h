@@ -13,12 +13,12 @@ struct ep_error {
 
 namespace tenon::loader {
 
-// Never fails. Without memory it gives one static error, which is never released.
+// Never fails. If memory runs out, it returns one static error, which is never released.
 ep_error* make_error(ep_status status, std::string_view sentence, std::string_view remedy) noexcept;
 void release_error(ep_error* error) noexcept;
 
-// From now on errors are counted one by one, for the validation layer: is_live_error is then true of every
-// error that make_error gave and nobody has released yet.
+// Starts to track each error, for the validation layer. is_live_error then returns true for every error that make_error
+// returned and that has not been released.
 void track_errors();
 bool is_live_error(const ep_error* error);
 

@@ -22,13 +22,13 @@ class HostServices {
   HostServices(const HostServices&) = delete;
   HostServices& operator=(const HostServices&) = delete;
 
-  // The table that the plug-in gets: that of the services, or the one that a layer has put in front of it.
+  // The table that the plug-in gets: the table of the services, or the table that a layer put in front of it.
   const ep_host* table() const { return front_ != nullptr ? front_ : &table_; }
-  // To be called before the plug-in has seen a table.
+  // Call this before the plug-in has seen a table.
   void put_in_front(const ep_host* table) { front_ = table; }
   const std::string& provider() const { return provider_; }
   HostMemory memory() const;
-  // To be called when the plug-in has shut down: logs what it still holds.
+  // Call this when the plug-in has shut down. Logs the resources that it still holds.
   void report_leaks() const;
   int64_t device_memory(const ep_device* device) const;
 
@@ -56,13 +56,12 @@ class HostServices {
 // The section [provider.<name>] of the config files.
 const std::map<std::string, std::string>& configured_values(const std::string& provider);
 
-// `text`, which is borrowed, as a string_view of at most 64 KiB; {NULL, n} is empty.
+// Borrows `text` as a string_view of at most 64 KiB. {NULL, n} is empty.
 std::string_view view_of(ep_string text);
 
-// Calls `function` of a plug-in. Its failure becomes a Status, and so does an exception that crosses the border against
-// the rules.
+// Calls `function` of a plug-in. Turns its failure into a Status, and also an exception, which the contract forbids.
 Status call_plugin(const std::string& provider, const char* function, const std::function<ep_status(ep_error**)>& call);
-// The failure of a `function` that threw something called `thrown`.
+// The error for a `function` that threw the exception `thrown`.
 Status thrown_out_of(const std::string& provider, const char* function, std::string_view thrown);
 
 }  // namespace tenon::loader

@@ -30,7 +30,7 @@ void PluginCall::tell(const char* what, int number) {
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line, length);
 }
 
-// The handler is gone by now, so the signal does what it does.
+// The handler has been removed by now, so the signal has its usual effect.
 void PluginCall::on_signal(int signal) {
   tell("died of signal", signal);
   raise(signal);

@@ -1,16 +1,16 @@
-// PluginCall: which function of which provider the calling thread is in, for those who tell of a process that a plug-in
-// ends.
+// PluginCall: the provider and function that the calling thread is in, for the message about a plug-in that ended the
+// process.
 #pragma once
 
 namespace tenon::loader {
 
 // From now on, if a plug-in crashes or ends the process in a call of the loader or the core, a line on stderr names the
-// plug-in and the function before: for programs that are their own masters, as the tool is. Signals go their way after
-// that.
+// plug-in and the function. The signal is then handled as before. For programs that own their process, such as the
+// `tenon` tool.
 __attribute__((visibility("default"))) void name_ended_calls();
 
-// While one lives, the thread is in `function` of `provider`; both texts live as long. Calls lie inside of each other
-// where a provider calls a service of the host that calls a provider.
+// While this object lives, the thread is in `function` of `provider`. Both texts must outlive the object. Calls nest if
+// a provider calls a service of the host that calls a provider.
 class PluginCall {
  public:
   PluginCall(const char* provider, const char* function) : provider_(provider), function_(function), outer_(here) {

@@ -15,7 +15,7 @@
 namespace tenon::loader {
 namespace {
 
-constexpr int kLooks = 200;  // for a lock, of 5 ms each
+constexpr int kLooks = 200;  // attempts to take a lock, 5 ms apart
 constexpr useconds_t kLook = 5000;
 
 std::vector<std::string> whole_lines(std::string_view bytes) {
@@ -36,7 +36,7 @@ bool lock(int descriptor) {
   return false;
 }
 
-// The file at `path`, locked, and still the one that has this name. Nobody but us can have written it.
+// The file at `path`, locked. Checks that `path` still names this file, and that nobody else can have written it.
 Descriptor open_locked(const std::string& path) {
   for (int attempt = 0; attempt < kLooks; ++attempt) {
     Descriptor file(open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
@@ -45,7 +45,7 @@ Descriptor open_locked(const std::string& path) {
     const Result<CheckedFile> named = open_checked(path, settings().trust == Trust::owned);
     if (!own.ok()) return {};
     if (!named.ok()) {
-      if (access(path.c_str(), F_OK) != 0) continue;  // replaced between the two
+      if (access(path.c_str(), F_OK) != 0) continue;  // replaced meanwhile
       return {};
     }
     if (named->identity.same_file(own.value())) return file;
@@ -65,7 +65,7 @@ std::optional<std::string> all_of(int descriptor, uint64_t most) {
   }
 }
 
-// In one call, so that a process that is killed leaves it whole or not at all, but for a disk that is full.
+// Writes in one call, so that a process that is killed leaves a whole line or none. A full disk may still cut a line.
 bool append(int descriptor, const std::string& text) {
   ssize_t count = -1;
   do {
@@ -74,7 +74,7 @@ bool append(int descriptor, const std::string& text) {
   return count == static_cast<ssize_t>(text.size());
 }
 
-// Of `lines`, without the head, the younger ones that take half of `most`.
+// The younger ones of `lines` (without the head) that fit into half of `most`.
 std::string younger_half(const std::vector<std::string>& lines, uint64_t most) {
   size_t first = lines.size();
   uint64_t bytes = 0;

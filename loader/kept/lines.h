@@ -1,4 +1,4 @@
-// Kept lines: a file in the user's cache folder to which processes append lines, each of them whole.
+// Kept lines: a file in the user's cache folder to which several processes append whole lines.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,15 @@
 
 namespace tenon::loader {
 
-// The lines of the file `path` behind its first one, which must be `head`; none if the file is not there, may be
-// another's, is larger than `most` bytes, or begins otherwise. What stands behind the last end of a line was never
-// whole and is left out.
+// The lines of the file `path` after the first line, which must be `head`. No lines if the file is missing, could have
+// been written by another user, is larger than `most` bytes, or has another first line. An incomplete last line
+// (without a newline) is ignored.
 std::vector<std::string> read_lines(const std::string& path, std::string_view head, uint64_t most);
 
-// Appends `line`, which has no end of line in it, to the file `path`, and makes it and its folders if they are not
-// there; a file that begins otherwise than with `head` is replaced. A file that would be larger than `most` bytes keeps
-// the younger half of its lines. Processes that append at once lose no line. False: nothing was kept, since the file
-// cannot be written, may be another's, or is in use for too long.
+// Appends `line`, which contains no newline, to the file `path`. Makes the file and its folders if they are missing. A
+// file with another first line than `head` is replaced. If the file would become larger than `most` bytes, the older
+// half of its lines is removed. Processes that append at the same time lose no line. Returns false if nothing was
+// written: the file cannot be written, could have been written by another user, or was locked for too long.
 bool append_line(const std::string& path, std::string_view head, std::string_view line, uint64_t most);
 
 }  // namespace tenon::loader

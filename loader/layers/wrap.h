@@ -1,6 +1,6 @@
-// A layer: functions of one's own around those of a provider's device. For each function the provider has, the table
-// gets one that calls `Layer::call<slot>(arguments...)`; what that function does, and where it finds the
-// provider's function, is the layer's own affair. A slot the provider left NULL stays NULL.
+// A layer: functions around the functions of a provider's device. For each function that the provider has, the new
+// table has a function that calls `Layer::call<slot>(arguments...)`. The layer decides what this does and where it
+// finds the provider's function. A slot that is NULL stays NULL.
 //
 //   struct Counting {
 //     template <Slot slot, class... Args>
@@ -8,7 +8,7 @@
 //   };
 //   wrap_table<Counting>(ops);
 //
-// Includes nothing but ep_api, so that tests wrap with it too.
+// Includes only ep_api, so that tests can use it too.
 #pragma once
 
 #include <cstddef>
@@ -45,7 +45,7 @@ struct SlotTraits;
 #include "loader/negotiate/device_slots.def"
 #undef TENON_DEVICE_SLOT
 
-// The last argument, which is `error` if the function has an answer.
+// The last argument: `error`, if the function returns a status.
 template <class... Args>
 auto last_of(Args... args) {
   return std::get<sizeof...(Args) - 1>(std::tie(args...));

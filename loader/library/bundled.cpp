@@ -10,7 +10,7 @@
 namespace tenon::loader {
 namespace {
 
-// What a library says of those that it needs.
+// The names of the libraries that a library needs, and the folders of its RUNPATH or RPATH.
 struct Needs {
   std::vector<std::string> names;
   std::vector<std::string> folders;
@@ -47,7 +47,7 @@ Needs needs_of(const link_map& library) {
   return needs;
 }
 
-// The file that the process has as `name`; empty: none.
+// The path of the library that the process has loaded as `name`; empty if there is none.
 std::string mapped_as(const std::string& name) {
   void* handle = dlopen(name.c_str(), RTLD_LAZY | RTLD_NOLOAD);
   if (handle == nullptr) return {};

@@ -1,4 +1,5 @@
-// Libraries that a plug-in brings along and does not get: the dynamic linker has one library of each name in a process.
+// Libraries that a plug-in brings along but does not use: the dynamic linker loads one library of each name per
+// process.
 #pragma once
 
 #include <string>
@@ -6,13 +7,13 @@
 
 namespace tenon::loader {
 
-// A library beside a plug-in, and the one of its name that the plug-in is linked with instead.
+// A library in the plug-in's folder, and the library of the same name that was loaded instead.
 struct Displaced {
   std::string own, taken;
 };
 
-// Of the mapped library that `address` lies in: the libraries that it needs, which are in a folder of its RUNPATH, and
-// which another file of the same name stands for.
+// For the mapped library that contains `address`: the libraries that it needs and that exist in a folder of its
+// RUNPATH, but for which another file of the same name was loaded.
 std::vector<Displaced> displaced_libraries(const void* address);
 
 }  // namespace tenon::loader

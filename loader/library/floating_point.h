@@ -1,7 +1,6 @@
-// KeptFloatingPoint: the calling thread's floating-point state, as it was when this was made, after its lifetime.
+// KeptFloatingPoint: saves the calling thread's floating-point state and restores it at the end of its lifetime.
 //
-// Code that a library runs when it is mapped may change it: gcc's -ffast-math links a constructor that sets
-// flush-to-zero.
+// A library's initialisation code may change the state: gcc's -ffast-math links a constructor that sets flush-to-zero.
 #pragma once
 
 #include <cfenv>

@@ -14,8 +14,8 @@
 namespace tenon::loader {
 namespace {
 
-// The text of dlopen begins with the name that it looked for: "libfoo.so.1: cannot open shared object file: No such
-// file or directory".
+// The text from dlopen begins with the name it searched: "libfoo.so.1: cannot open shared object file: No such file or
+// directory".
 std::string remedy_of(const std::string& text) {
   const std::string missing = ": cannot open shared object file";
   const size_t position = text.find(missing);
@@ -50,8 +50,8 @@ Status check_unchanged(const CheckedFile& file) {
 
 Result<std::unique_ptr<Library>> Library::load(const CheckedFile& file, const char* symbol, Binding binding) {
   TENON_RETURN_IF_ERROR(check_unchanged(file));
-  // If the file ends the process in the dynamic linker or in a constructor, this line is the last that the log says of
-  // it.
+  // If the file ends the process in the dynamic linker or in a constructor, this is the last line that the log has
+  // about it.
   if (log_enabled(LogTopic::load, LogLevel::debug))
     log(LogTopic::load, LogLevel::debug, fmt::format("loading {}", file.path));
   const KeptFloatingPoint floating_point;
@@ -61,7 +61,7 @@ Result<std::unique_ptr<Library>> Library::load(const CheckedFile& file, const ch
   Scope scope = binding == Binding::own_first ? scope_of(file.path) : Scope{file.path, RTLD_NOW | RTLD_LOCAL, {}};
   library.load(scope.path, failed, static_cast<boost::dll::load_mode::type>(scope.mode));
   if (failed) {
-    // The error code says "bad file descriptor" whatever happened; dlerror still holds the reason.
+    // The error code is always "bad file descriptor"; dlerror still holds the reason.
     const char* text = dlerror();
     const std::string reason = text ? text : failed.message();
     return Status(Code::not_found, fmt::format("the dynamic linker refused it: {} (rule N06).", reason),

@@ -1,5 +1,5 @@
-// Library: a plug-in's shared library, mapped so that the program does not see its symbols (RTLD_LOCAL), and that it
-// finds its own symbols before the program's (`scope.h`).
+// Library: a plug-in's shared library. It is mapped so that its symbols are not visible to the program (RTLD_LOCAL),
+// and so that it finds its own symbols before the program's (`scope.h`).
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,12 @@
 
 namespace tenon::loader {
 
-// Where a plug-in and its libraries look for a symbol first: among themselves, or in the program. The latter is for
-// libraries that belong to the process, such as MPI, which the program may use too.
+// Where a plug-in and its libraries look up symbols first: among themselves, or in the program. The latter is for
+// libraries of which a process must have only one, such as MPI.
 enum class Binding : uint8_t { own_first, program_first };
 
-// The destructor unmaps the library. A plug-in whose loading succeeded keeps its Library for ever, so it stays mapped.
+// The destructor unmaps the library. A plug-in that was loaded successfully keeps its Library forever, so it stays
+// mapped.
 class Library {
  public:
   // Maps the checked file and finds the entry symbol. Errors: dlopen's own, with the missing library or symbol; the
@@ -27,12 +28,12 @@ class Library {
   virtual ~Library() = default;
   // The function behind the symbol.
   virtual void* entry() const = 0;
-  // The same of a plug-in for devices.
+  // The entry of a plug-in for devices.
   ep_plugin_query_fn query() const { return reinterpret_cast<ep_plugin_query_fn>(entry()); }
 };
 
-// Whether `address` lies in a mapping of the file behind `descriptor`, whatever device and inode numbers the file
-// system shows. Errors: it does not; /proc/self/maps cannot be read.
+// Ok if `address` lies in a mapping of the file behind `descriptor`, whatever device and inode numbers the file system
+// shows. Errors: it does not; /proc/self/maps cannot be read.
 Status check_mapping(const void* address, const CheckedFile& file);
 
 }  // namespace tenon::loader

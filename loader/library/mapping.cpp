@@ -33,8 +33,8 @@ std::optional<MappedFile> file_mapped_at(const void* address) {
 
 }  // namespace
 
-// Some file systems (overlays, subvolumes) show other numbers in the maps than in stat. So the checked file is mapped
-// as well, and the two lines of the maps are compared with each other.
+// Some file systems (overlays, subvolumes) show other device and inode numbers in the maps than in stat. So the checked
+// file is mapped too, and the two lines of the maps are compared.
 Status check_mapping(const void* address, const CheckedFile& file) {
   constexpr size_t one_page = 4096;
   void* own = mmap(nullptr, one_page, PROT_READ, MAP_PRIVATE, file.descriptor.get(), 0);

@@ -15,7 +15,7 @@
 namespace tenon::loader {
 namespace {
 
-// The functions of the sanitizers' run-time libraries. They must come first in every library.
+// True if the process has the functions of a sanitizer's run-time library. They must come first in every library.
 bool has_sanitizer() {
   constexpr const char* marks[] = {"__asan_init", "__hwasan_init", "__msan_init", "__tsan_init"};
   for (const char* mark : marks) {
@@ -31,11 +31,11 @@ const link_map* library_of(const void* address) {
   return static_cast<const link_map*>(library);
 }
 
-// The name of the main program is empty.
+// False for the main program, whose name is empty.
 bool is_library(const link_map* library) { return library && library->l_name && library->l_name[0] != '\0'; }
 
-// True if `address` is that of a function which its library or program defines. A program that is linked to a fixed
-// address, as Debian's python3 is, has entries of its own for functions of other libraries, and dlsym finds these.
+// True if `address` is a function defined in that library or program. A program that is linked to a fixed address, such
+// as Debian's python3, has entries of its own for functions of other libraries, and dlsym finds these.
 bool is_defined_there(const void* address) {
   Dl_info info{};
   void* symbol = nullptr;
@@ -43,7 +43,7 @@ bool is_defined_there(const void* address) {
   return static_cast<const ElfW(Sym)*>(symbol)->st_shndx != SHN_UNDEF;
 }
 
-// Who defines the malloc of the process: the first in the order of the global scope.
+// The library that defines the malloc of the process: the first in the order of the global scope.
 const link_map* allocator() {
   const void* found = dlsym(RTLD_DEFAULT, "malloc");
   const link_map* owner = library_of(found);
@@ -68,7 +68,7 @@ constexpr uint16_t this_machine = EM_X86_64;
 constexpr uint16_t this_machine = EM_AARCH64;
 #endif
 
-// The file of a stub, from its begin: each part lies where its offset says, and is mapped at that address.
+// The start of a stub's file. Each part lies at its offset in the file, and is mapped at that address.
 struct StubHead {
   Elf64_Ehdr header;
   Elf64_Phdr segments[3];
@@ -139,7 +139,7 @@ int plain_mapping_mode() {
   return RTLD_NOW | RTLD_LOCAL | (is_plain ? RTLD_DEEPBIND : 0);
 }
 
-// An allocator that is linked into the program itself cannot be named by a stub.
+// A stub cannot name an allocator that is linked into the program itself.
 Scope scope_of(const std::string& plugin_path) {
   Scope scope{plugin_path, plain_mapping_mode(), {}};
   const link_map* library = allocator();

@@ -1,10 +1,10 @@
-// Scope: where a plug-in and the libraries that it links look for a symbol.
+// Scope: where a plug-in and the libraries that it links look up symbols.
 //
-// With RTLD_DEEPBIND they look at each other first, then at the program. Without it they bind to the program's symbols
-// of the same name, and a process may hold another copy of oneDNN. But then they also take malloc and free from the C
-// library, whatever allocator the process has, while functions inside the C library (strdup) keep that allocator. So
-// where a library brings the allocator, a stub stands in front: a library without content that links the allocator's
-// library first and the plug-in second. Both are then looked at in that order.
+// With RTLD_DEEPBIND they search each other first, then the program. Without it they bind to the program's symbols of
+// the same name, and a process may contain a second copy of oneDNN. But RTLD_DEEPBIND also takes malloc and free from
+// the C library even if the process has another allocator, while functions inside the C library (strdup) use that
+// allocator. So if a library provides the allocator, a stub is loaded in front of the plug-in: an empty library that
+// links the allocator's library first and the plug-in second. The linker then searches them in that order.
 #pragma once
 
 #include <string>
@@ -14,20 +14,20 @@
 
 namespace tenon::loader {
 
-// What to give to dlopen for a plug-in.
+// The arguments of dlopen for a plug-in.
 struct Scope {
   std::string path;  // the plug-in, or its stub
   int mode = 0;      // RTLD_*
-  Descriptor stub;   // of the stub; its number is its name, so it stays open as long as the stub is mapped
+  Descriptor stub;  // the stub's file; its number is part of the stub's path, so it stays open while the stub is mapped
 };
 
 Scope scope_of(const std::string& plugin_path);
 
-// The mode for who maps a plug-in without a stub. RTLD_DEEPBIND is left out where the C library's malloc is not the
-// process's: a sanitizer or an allocator stands in front of the C library.
+// The mode for mapping a plug-in without a stub. Leaves out RTLD_DEEPBIND if the process does not use the C library's
+// malloc, as with a sanitizer or another allocator.
 int plain_mapping_mode();
 
-// The bytes of a shared library for this machine that needs `libraries` and has nothing else.
+// The bytes of a shared library for this machine that needs `libraries` and contains nothing else.
 std::string stub_library(const std::vector<std::string>& libraries);
 
 }  // namespace tenon::loader

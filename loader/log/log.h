@@ -33,8 +33,8 @@ enum class LogLevel : uint8_t {
   debug = EP_LOG_DEBUG,
 };
 
-// Four bits per topic: the level up to which messages are kept. Until the settings are read, warnings of all topics
-// are.
+// Four bits per topic: the highest level that is logged. Until the settings are read, warnings of all topics are
+// logged.
 inline constinit std::atomic<uint64_t> log_levels{UINT64_C(0x2222222222222222)};
 
 inline bool log_enabled(LogTopic topic, LogLevel level) {
@@ -42,18 +42,19 @@ inline bool log_enabled(LogTopic topic, LogLevel level) {
   return ((levels >> (4 * static_cast<unsigned>(topic))) & 15) >= static_cast<uint64_t>(level);
 }
 
-// Hands `message` (no newline at its end; a context may follow on further lines) to the sink if it is enabled.
+// Sends `message` to the sink if its level is enabled. The message has no newline at its end; further lines may hold
+// context.
 void log(LogTopic topic, LogLevel level, std::string_view message);
 
 std::string_view log_level_name(LogLevel level);
 std::string_view log_topic_name(LogTopic topic);
-// The topic called `name`; LogTopic::provider if we have no such topic.
+// The topic called `name`; LogTopic::provider if there is none of that name.
 LogTopic log_topic_from_name(std::string_view name);
 
-// Called from any thread, several at once; it must not call back into Tenon. An exception from it is dropped.
+// Called from any thread, also concurrently. It must not call back into Tenon. Its exceptions are ignored.
 using LogSink = std::function<void(LogLevel level, std::string_view topic, std::string_view message)>;
 
-// Replaces stderr; an empty sink brings it back. A message under way may still reach the old sink.
+// Replaces stderr; an empty sink restores it. A message in progress may still reach the old sink.
 void set_log_sink(LogSink sink);
 
 // The value of TENON_LOG as `log_levels`: "load,vm=info", "debug", "all=error,load", "off".

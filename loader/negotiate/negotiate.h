@@ -1,9 +1,10 @@
-// Negotiation: accepting the tables a plug-in fills.
+// Negotiation: accepting the tables that a plug-in fills.
 //
-// The host offers a zeroed buffer larger than the struct, with the struct's size in struct_size; the plug-in writes at
-// most that much and leaves in struct_size how much it filled. What is accepted is copied once into a full-size,
-// zero-filled struct of the host's own: a shorter one is fine (the rest is zero, which means the old behaviour), a
-// longer one too if its unknown tail is zero. While the version is 0.x, host and plug-in must have the same minor.
+// The host passes a zeroed buffer larger than the struct, with the size of the struct in struct_size. The plug-in
+// writes at most that many bytes and sets struct_size to the number it wrote. The host copies an accepted struct once
+// into a full-size, zero-filled struct of its own. A shorter struct is accepted: the rest is zero, which means the old
+// behaviour. A longer one is accepted if its unknown tail is zero. While the version is 0.x, host and plug-in must have
+// the same minor.
 #pragma once
 
 #include <string>
@@ -15,16 +16,16 @@
 
 namespace tenon::loader {
 
-// Calls the query. Errors: the query's own; VERSION; a table that is malformed or misses a required slot.
+// Calls the query. Errors: an error of the query; VERSION; a table that is malformed or lacks a required slot.
 Result<ep_plugin_ops> negotiate_plugin(const HostServices& host, ep_plugin_query_fn query);
 
-// Reads and checks what device `index` says of itself.
+// Reads and checks the description of device `index`.
 Result<DeviceInfo> query_device_info(const std::string& provider, const ep_plugin_ops& plugin, uint32_t index);
 
-// Opens device `index`, in the context of `adopt` if that is not null (the plug-in then has device_adopt). On success
-// `device.handle` and `device.ops` are set.
-// Errors: the provider's own; a table that is malformed or misses a slot that a device with `device.info` must have,
-// and then `device.info.unusable_reason` says so too.
+// Opens device `index`, in the context of `adopt` unless that is null (the plug-in then has device_adopt). On success
+// sets `device.handle` and `device.ops`.
+// Errors: an error of the provider; a table that is malformed or lacks a slot that a device with `device.info` must
+// have. For such a table `device.info.unusable_reason` is set too.
 Status open_device_table(const std::string& provider, const ep_plugin_ops& plugin, const ep_adopt_desc* adopt,
                          OpenDevice& device);
 

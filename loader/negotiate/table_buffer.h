@@ -1,4 +1,4 @@
-// TableBuffer: zeroed memory in which a plug-in fills a struct, and the rules by which the host accepts the struct.
+// TableBuffer: zeroed memory in which a plug-in fills a struct, and the rules for accepting that struct.
 #pragma once
 
 #include <cstring>
@@ -16,10 +16,11 @@ struct TableHeader {
 };
 
 constexpr uint32_t table_room = 4096;
-// A struct type with this bit, in a chain of extensions, must be understood or refused.
+// A struct type with this bit in a chain of extensions must be refused if it is unknown.
 constexpr uint32_t extension_refuse_bit = UINT32_C(1) << 31;
 
-// Checks the `filled` bytes at `bytes`: type, size, unknown tail, chain of extensions. `what` begins the sentences.
+// Checks the `filled` bytes at `bytes`: type, size, unknown tail, chain of extensions. `what` begins the error
+// sentences.
 Status check_table(const unsigned char* bytes, uint32_t known_size, uint32_t type, const std::string& what);
 
 template <class T>
@@ -33,7 +34,7 @@ class TableBuffer {
 
   T* get() { return reinterpret_cast<T*>(bytes_); }
 
-  // The struct that the plug-in filled, in full size; the rest is zero.
+  // The struct that the plug-in filled, in full size. The bytes that it did not fill are zero.
   Result<T> accept(const std::string& what) const {
     TENON_RETURN_IF_ERROR(check_table(bytes_, sizeof(T), type_, what));
     TableHeader header{};

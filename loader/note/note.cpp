@@ -58,7 +58,7 @@ std::string machine_name(uint16_t machine) {
   }
 }
 
-// The error for a file with these first bytes, which are not ELF's.
+// The error for a file that begins with these bytes, which are not ELF's.
 Status other_format(const unsigned char* magic) {
   // Mach-O: 32 and 64 bits in either byte order, and several machines in one file.
   constexpr uint32_t mach_o[] = {0xfeedface, 0xfeedfacf, 0xcefaedfe, 0xcffaedfe, 0xcafebabe, 0xbebafeca};
@@ -95,7 +95,7 @@ Status check_header(const Elf64_Ehdr& header) {
   return {};
 }
 
-// A zero-terminated text in a field of fixed size; empty if it has no end.
+// A zero-terminated text in a field of fixed size; empty if the terminator is missing.
 template <size_t size>
 std::string field_text(const char (&field)[size]) {
   const size_t length = strnlen(field, size);
@@ -109,7 +109,7 @@ bool is_printable(const std::string& text) {
   return true;
 }
 
-// The first fields never move; a shorter note leaves the rest zero, a longer one has a tail that is not read.
+// The first fields never move. A shorter note leaves the rest zero; the tail of a longer note is ignored.
 Result<PluginNote> decode(const uint8_t* bytes, size_t size) {
   constexpr size_t smallest = offsetof(ep_plugin_note, toolchain);
   ep_plugin_note raw{};
@@ -138,7 +138,7 @@ Result<PluginNote> decode(const uint8_t* bytes, size_t size) {
 
 constexpr uint64_t round_up(uint64_t value, uint64_t alignment) { return (value + alignment - 1) & ~(alignment - 1); }
 
-// Walks the notes of one segment; not_found if ours is not among them.
+// Searches the notes of one segment for ours; not_found if it is not there.
 Result<PluginNote> find_in_segment(const std::vector<uint8_t>& bytes, uint64_t alignment) {
   uint64_t offset = 0;
   while (bytes.size() - offset >= sizeof(Elf64_Nhdr)) {
@@ -165,7 +165,7 @@ std::string sanitizer_name(uint32_t sanitizer) {
   }
 }
 
-// Why a plug-in of one known kind is not one of the other.
+// The reason why a plug-in of one known kind cannot be used as the other.
 const char* why_not_other(uint32_t kind) {
   return kind == EP_PLUGIN_KIND_DEVICES ? "it has devices, and carries no data between processes."
                                         : "it carries data between processes, and has no devices.";

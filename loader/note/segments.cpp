@@ -11,7 +11,7 @@ namespace {
 constexpr uint64_t most_dynamic_bytes = 1 << 20;
 
 struct Table {
-  Elf64_Sxword address, size;  // the tag of its size; DT_NULL: it has none
+  Elf64_Sxword address, size;  // the tags of its address and size; DT_NULL: it has no size
   const char* name;
 };
 constexpr Table tables[] = {
@@ -63,7 +63,7 @@ const Elf64_Phdr* segment_with(const std::vector<Elf64_Phdr>& segments, uint64_t
 
 using Entries = std::map<Elf64_Sxword, uint64_t>;
 
-// The entries as they will stand in memory, up to the one that ends them.
+// The dynamic entries as they will be in memory, up to the terminating entry.
 Result<Entries> read_dynamic(const std::vector<Elf64_Phdr>& segments, const Elf64_Phdr& dynamic,
                              const ReadAt& read_at) {
   const Elf64_Phdr* home = segment_with(segments, dynamic.p_vaddr, dynamic.p_filesz, &Elf64_Phdr::p_filesz);

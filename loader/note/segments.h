@@ -1,6 +1,5 @@
-// Checks an ELF file before the dynamic linker gets it: everything that the linker maps and reads must lie in the file.
-// Otherwise a missing segment is a SIGBUS inside dlopen, and a dynamic section that points elsewhere a crash or an
-// abort.
+// Checks an ELF file before the dynamic linker reads it: everything that the linker maps and reads must lie in the
+// file. Otherwise a missing segment causes a SIGBUS inside dlopen, and a wrong dynamic section a crash or an abort.
 #pragma once
 
 #include <elf.h>
@@ -15,9 +14,9 @@ namespace tenon::loader {
 // "the ELF file is cut short or damaged: <what>."
 Status cut_short(const std::string& what);
 
-// Errors: a segment to be mapped, or the dynamic section, reaches past the end of the file; the dynamic section has no
-// end, lies in no segment, or names a table outside all segments or entries of another size. The check finds the
-// damage of a partial copy and some other damage; it cannot vouch for the contents of the tables.
+// Errors: a segment to be mapped, or the dynamic section, exceeds the file; the dynamic section has no end, lies in no
+// segment, or names a table outside all segments or with entries of another size. The check finds a partly copied file
+// and some other damage. It does not check the contents of the tables.
 Status check_segments(const std::vector<Elf64_Phdr>& segments, uint64_t file_size, const ReadAt& read_at);
 
 }  // namespace tenon::loader

@@ -1,9 +1,9 @@
-// Cache: what probing found out, kept in the user's cache folder, so that a plug-in that was not changed starts no
-// process. Without a folder that can be written and trusted nothing is kept, and each probing starts a process.
+// Cache: keeps the results of probes in the user's cache folder, so that an unchanged plug-in starts no process.
+// Without a folder that can be written and trusted nothing is kept, and each probe starts a process.
 //
-// An answer holds for a while, as long as each file that had a part in it is the same (the plug-in, the helper, every
-// library that the helper had mapped, so the driver's too), and until the machine is started anew (the driver's part in
-// the kernel).
+// A result expires after some time. It also becomes invalid if one of the files it depends on changes (the plug-in, the
+// helper, every library that the helper had mapped, including the driver's), or if the machine is restarted (the
+// driver's part in the kernel may change).
 #pragma once
 
 #include <chrono>
@@ -18,10 +18,10 @@ namespace tenon::loader {
 
 class ProbeCache {
  public:
-  // `question` is all that an answer depends on besides files. `folder` may be empty.
+  // `question` holds everything that the result depends on besides files. `folder` may be empty.
   ProbeCache(std::string folder, const std::string& provider, std::string question);
 
-  // Ok: the plug-in may be loaded. A failure: it was refused so. Nothing: no answer is known, or it holds no more.
+  // Ok: the plug-in may be loaded. A failure: the probe refused it with this error. Nothing: there is no valid result.
   std::optional<Status> load() const;
   void store(const Status& answer, const std::vector<std::string>& files, std::chrono::seconds lifetime) const;
 
@@ -31,7 +31,8 @@ class ProbeCache {
   std::string folder_, path_, question_;
 };
 
-// Which file `path` is now, in one line that ends in `path`. Empty if it is no regular file.
+// Identifies the current contents of the file `path`, in one line that ends in `path`. Empty if it is not a regular
+// file.
 std::string file_state(const std::string& path);
 
 }  // namespace tenon::loader

@@ -25,7 +25,8 @@ constexpr size_t most_answer_bytes = 1 << 20;
 constexpr int64_t most_output_bytes = 1 << 16;
 constexpr size_t most_printed = 200;
 
-// The descriptors of the helper's ends lie above those that they become, so that no dup2 overwrites another's source.
+// Moves `descriptor` above the numbers that the helper's descriptors will have, so that no dup2 overwrites the source
+// of another.
 Descriptor raised(int descriptor) {
   const Descriptor low(descriptor);
   return Descriptor(fcntl(descriptor, F_DUPFD_CLOEXEC, probe_answer_descriptor + 1));
@@ -37,7 +38,7 @@ Descriptor request_file(const std::string& request) {
   return written && lseek(file.get(), 0, SEEK_SET) == 0 ? std::move(file) : Descriptor();
 }
 
-// It cannot grow, so that a plug-in that prints without end fills no memory.
+// A file of fixed size, so that a plug-in that prints without end fills no memory.
 Descriptor output_file() {
   Descriptor file = raised(memfd_create("tenon-probe output", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   const bool sealed = ftruncate(file.get(), most_output_bytes) == 0 && fcntl(file.get(), F_ADD_SEALS, F_SEAL_GROW) == 0;
@@ -65,7 +66,7 @@ class Spawning {
   }
 
   void give(const Descriptor& descriptor, int as) { posix_spawn_file_actions_adddup2(&actions_, descriptor.get(), as); }
-  // Returns errno. Everything above the answer's descriptor is closed.
+  // Returns errno. Closes every descriptor above the answer's in the child.
   int start(const std::string& program, pid_t* pid) {
     posix_spawn_file_actions_addclosefrom_np(&actions_, probe_answer_descriptor + 1);
     char* words[] = {const_cast<char*>(program.c_str()), nullptr};
@@ -77,7 +78,7 @@ class Spawning {
   posix_spawnattr_t attributes_;
 };
 
-// Reads until the other side closes, or `deadline`. False: the deadline came first.
+// Reads until the other side closes. Returns false if `deadline` passes first.
 bool read_until_closed(int descriptor, Clock::time_point deadline, std::string* bytes) {
   char buffer[4096];
   while (true) {
@@ -94,8 +95,8 @@ bool read_until_closed(int descriptor, Clock::time_point deadline, std::string* 
   }
 }
 
-// Waits for the end of the process. False: the deadline came first. A program that ignores SIGCHLD, or that waits for
-// every child, takes the status away; the process then counts as one that exited with 0, and its answer decides.
+// Waits for the end of the process. Returns false if `deadline` passes first. A program that ignores SIGCHLD, or that
+// waits for every child, takes the status away. The process then counts as exited with 0, and its answer decides.
 bool wait_until_ended(pid_t pid, Clock::time_point deadline, ChildRun* run) {
   int status = 0;
   while (true) {

@@ -1,5 +1,5 @@
-// tenon-probe: loads one plug-in, asks it for its devices and their descriptions, and answers on a pipe. The loader
-// starts this program (`child.h`), so that a plug-in that crashes or hangs takes along this process alone.
+// tenon-probe: loads one plug-in, asks it for its devices and their descriptions, and writes the answer to a pipe. The
+// loader starts this program (`child.h`), so that a plug-in that crashes or hangs ends only this process.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -26,7 +26,7 @@ namespace {
 using namespace tenon;
 using namespace tenon::loader;
 
-// What a process that is about to crash or to be killed should do to its surroundings: nothing.
+// Makes a crash or kill of this process harmless: it ends with its parent and writes no core file.
 void become_expendable() {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const rlimit no_core{0, 0};
@@ -53,7 +53,7 @@ std::map<std::string, std::string> values_of(const Record& request) {
   return all;
 }
 
-// A plug-in that answers with an error has answered: the host meets the same error when it loads the plug-in.
+// An error from the plug-in counts as an answer: the host gets the same error when it loads the plug-in.
 Status ask(const Record& request, Record& answer) {
   const std::string provider = request.get("provider");
   TENON_ASSIGN_OR_RETURN(const CheckedFile file, open_checked(request.get("path"), false));
@@ -68,11 +68,11 @@ Status ask(const Record& request, Record& answer) {
   if (!plugin.ok()) return {};
   static_cast<void>(plugin.value()->enumerate());
   for (const ListedDevice& device : plugin.value()->devices()) answer.add("device", device.info.fingerprint);
-  static_cast<void>(plugin.value().release());  // nothing is shut down: this process ends
+  static_cast<void>(plugin.value().release());  // no shutdown, since this process ends
   return {};
 }
 
-// The files behind the code that is mapped now.
+// The files of the code that is mapped now.
 std::set<std::string> mapped_libraries() {
   std::set<std::string> files;
   std::ifstream maps("/proc/self/maps");

@@ -19,16 +19,15 @@
 namespace tenon::loader {
 namespace {
 
-// What the drivers' own variables begin with: they choose which driver a plug-in reaches.
+// The prefixes of the drivers' own variables, which choose the driver that a plug-in uses.
 constexpr std::string_view driver_variables[] = {"LD_",  "VK_",  "MESA_", "LIBGL_", "LP_", "CUDA_", "NVIDIA_",
                                                  "OCL_", "POCL", "HIP_",  "ROCR_",  "HSA", "ZE_",   "ONEAPI_"};
 
-// A driver may be mended, or installed, or another one installed beside it, without a change to any file that had a
-// part in the answer.
+// Results expire, since a driver may be repaired or installed without a change to any file that the result depends on.
 constexpr std::chrono::seconds lifetime_with_devices = std::chrono::hours(24);
 constexpr std::chrono::seconds lifetime_without_devices = std::chrono::minutes(10);
 
-// All that an answer depends on besides files.
+// Everything that a result depends on besides files.
 std::string question_of(const ProbedPlugin& plugin) {
   std::vector<std::string> lines;
   for (char** entry = environ; entry && *entry; ++entry) {
@@ -60,7 +59,7 @@ std::string signal_text(int number) {
   return name ? fmt::format("signal {} (SIG{})", number, name) : fmt::format("signal {}", number);
 }
 
-// What the child did, as the end of a sentence about it; empty if it answered.
+// The end of a sentence about the child's failure; empty if it answered.
 std::string misdeed(const ChildRun& run) {
   const bool answered = Record::decode(run.answer).has_value();
   switch (run.end) {
@@ -86,7 +85,7 @@ Status refusal(const std::string& provider, const ChildRun& run) {
                             provider));
 }
 
-// The files that had a part in the answer. A child that did not answer tells of none but its own two.
+// The files that the result depends on. If the child did not answer, only the plug-in and the helper are known.
 std::vector<std::string> files_of(const ProbedPlugin& plugin, const std::string& helper, const ChildRun& run) {
   const std::optional<Record> answer = Record::decode(run.answer);
   std::vector<std::string> files = answer ? answer->all("library") : std::vector<std::string>();

@@ -16,12 +16,12 @@ struct ProbedPlugin {
   const std::map<std::string, std::string>& values;  // its settings
 };
 
-// Ok: the plug-in may be loaded here, since it ended its answers in a child process (they may be errors), or needs no
-// probing by the setting `probe`. A failure: it crashed, hung, or gave no answer. A helper that cannot be found or
-// started is a warning in the log, and the plug-in is loaded as if it were not flagged.
+// Ok: the plug-in may be loaded in this process. Either it answered in a child process (an error is an answer too), or
+// the setting `probe` requires no probe. A failure: it crashed, hung, or gave no answer. If the helper cannot be found
+// or started, a warning is logged and the plug-in is loaded as if it were not flagged.
 Status probe_plugin(const ProbedPlugin& plugin);
 
-// The helper program that belongs to the library (or the program) in `folder`. Empty: it is not installed.
+// The path of the helper program for the library (or the program) in `folder`. Empty if it is not installed.
 std::string find_probe_helper(const std::string& folder);
 
 }  // namespace tenon::loader

@@ -10,7 +10,8 @@ namespace {
 constexpr std::string_view head = "tenon-probe 1\n";
 constexpr std::string_view tail = "end\n";
 
-// Takes the text before `mark` off the front of `bytes`. Nothing if there is no mark.
+// Removes the text before `mark`, and the mark, from the front of `bytes`, and returns the text. Nothing if there is no
+// mark.
 std::optional<std::string_view> take_before(std::string_view& bytes, char mark) {
   const size_t position = bytes.find(mark);
   if (position == std::string_view::npos) return std::nullopt;

@@ -1,5 +1,5 @@
-// Record: named texts as bytes, in which the host and the helper that probes plug-ins talk, and which the cache keeps.
-// A record says where it ends, so that bytes that are no record, or only a part of one, are told from a record.
+// Record: named texts encoded as bytes. The host and the helper that probes plug-ins exchange records, and the cache
+// stores them. A record marks its end, so that damaged or incomplete bytes are detected.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ class Record {
   std::vector<std::string> all(std::string_view key) const;
 
   std::string encode() const;
-  // Nothing if `bytes` is not exactly what encode gives.
+  // Nothing if `bytes` is not exactly an output of encode.
   static std::optional<Record> decode(std::string_view bytes);
 
  private:

@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint32_t most_devices = 1024;
 
-// Libraries stay mapped: their code may have left threads, exit handlers or thread-local destructors behind.
+// Libraries stay mapped: their threads, exit handlers or thread-local destructors may still run.
 void keep_for_ever(std::unique_ptr<Library> library) {
   static auto* kept = new std::vector<std::unique_ptr<Library>>;
   if (library) kept->push_back(std::move(library));

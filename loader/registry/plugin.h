@@ -1,4 +1,4 @@
-// Plugin: one provider that was loaded and negotiated with, its devices, and those of them that are open.
+// Plugin: a loaded and negotiated provider, its devices, and the open ones among them.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace tenon::loader {
 
-// Once the library has been asked for its devices, it stays mapped for ever. Not thread-safe: the caller holds the
+// Once the library has been asked for its devices, it stays mapped forever. Not thread-safe: the caller holds the
 // registry's lock.
 class Plugin {
  public:
@@ -22,20 +22,20 @@ class Plugin {
                                               const std::map<std::string, std::string>& values);
   ~Plugin();
 
-  // Asks the plug-in once for its devices and their descriptions. A device that cannot be described is listed as
+  // Asks the plug-in once for its devices and their descriptions. A device whose description fails is listed as
   // unusable.
   Status enumerate();
   const std::vector<ListedDevice>& devices() const { return devices_; }
 
-  // Opens device `index`. If opening it shows a defect of the provider, the device is unusable from then on; any other
-  // failure may pass.
+  // Opens device `index`. If this shows a defect of the provider, the device stays unusable. After any other failure a
+  // later attempt may succeed.
   Result<OpenDevice*> open(uint32_t index);
-  // Opens device `index` in a context of the application's. Errors: busy, if it is open.
+  // Opens device `index` in a context of the application. Errors: busy, if it is open.
   Result<OpenDevice*> adopt(uint32_t index, const ep_adopt_desc& desc);
   // Closes `device`. False if it is not a device of this plug-in.
   bool close(OpenDevice* device);
-  // Shuts the provider down so that it may be loaded again. The objects behind OpenDevice pointers stay, and every call
-  // through them answers CANCELLED.
+  // Shuts the provider down so that it can be loaded again. The objects behind OpenDevice pointers stay, and calls
+  // through them return CANCELLED.
   void retire();
   // Closes all devices, calls shutdown, and logs the host memory that the plug-in still holds.
   void shut_down();

@@ -30,7 +30,7 @@ bool is_listed(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Writes the devices of a candidate into its report, or fails if none of them works.
+// Writes the devices of a candidate into its report. Fails if none of them is usable.
 Status check_usable(Candidate& report) {
   const DeviceInfo& first = report.devices.front().info;
   const bool any = std::any_of(report.devices.begin(), report.devices.end(),
@@ -105,7 +105,7 @@ void Registry::search() {
   }
 }
 
-// The list of providers may well name some that this machine lacks. A name that looks like a slip gets a warning.
+// The setting `providers` may name providers that this machine lacks. Only a name that looks mistyped gets a warning.
 void Registry::warn_of_absent(const std::vector<std::string>& allowed) {
   std::vector<std::string> names;
   for (const auto& entry : entries_) names.push_back(entry->report.provider);
@@ -216,7 +216,8 @@ void Registry::advance(Entry& entry, Stage until) {
   }
 }
 
-// An entry that was refused at `usable` is the provider all the same: it is loaded and has devices, though none works.
+// An entry that was refused at `usable` still counts as the provider: it is loaded and has devices, though none is
+// usable.
 Entry* Registry::provider(const std::string& name) {
   search();
   for (const auto& entry : entries_) {

@@ -1,7 +1,7 @@
-// Registry: the candidates of this process, each taken through the stages only as far as someone asked.
+// Registry: the candidates of this process. Each is taken through the stages only as far as a call requires.
 //
-// Order decides among files of one name: the first that loads is the provider, the others are not loaded. So a folder
-// the user names overrides an installed one, whatever the versions.
+// The order decides between files of one name: the first one that loads is the provider, and the others are not loaded.
+// So a folder that the user names overrides an installed plug-in, whatever the versions.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,8 @@
 
 namespace tenon::loader {
 
-// One candidate, and its plug-in if it was loaded. A `report.code` other than ok means that it ended at `report.stage`.
+// One candidate, and its plug-in if it was loaded. If `report.code` is not ok, the candidate was refused at
+// `report.stage`.
 struct Entry {
   Candidate report;
   ep_plugin_query_fn registered = nullptr;
@@ -25,10 +26,10 @@ struct Entry {
   PluginNote note;
   std::unique_ptr<Library> library;
   std::unique_ptr<Plugin> plugin;
-  bool is_told = false;  // the log has a warning of the quarantine
+  bool is_told = false;  // the quarantine has been logged
 
   bool refused() const { return report.code != Code::ok; }
-  // Its child process crashed, hung or gave no answer.
+  // True if its child process crashed, hung or gave no answer.
   bool quarantined() const { return refused() && report.stage == Stage::probed; }
 };
 
@@ -38,31 +39,31 @@ class Registry {
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
 
-  // The one of this process; never destroyed.
+  // The registry of this process. It is never destroyed.
   static Registry& instance();
 
-  // The lock that the caller of each function below holds.
+  // The caller of each function below holds this lock.
   std::mutex& mutex() { return mutex_; }
 
   void add(std::string name, ep_plugin_query_fn query);
-  // The provider `name`, loaded and asked for its devices. Null: no candidate of that name came that far.
+  // The provider `name`, loaded and enumerated. Null if no candidate of that name reached that stage.
   Entry* provider(const std::string& name);
   // The names of the allowed candidates, in order of preference: the order of the setting `providers`, else of the
   // search.
   std::vector<std::string> allowed_names();
-  // Takes every candidate as far as `until`.
+  // Takes every candidate through all stages up to `until`.
   void advance_all(Stage until);
   // Every device of the providers loaded so far, in order of preference, with same_as set.
   std::vector<ListedDevice> devices();
 
-  // To be called after an attempt to open a device of `entry`: brings its report up to date.
+  // Call this after an attempt to open a device of `entry`. Updates its report.
   void note_opening(Entry& entry, bool opened);
 
   std::vector<std::unique_ptr<Entry>>& entries();
   const std::vector<SearchedFolder>& folders();
 
   bool is_shut_down() const { return shut_down_; }
-  // Ends the provider `name` so that it is loaded anew when next asked for. Errors: not_found if it is not loaded.
+  // Shuts down the provider `name`. The next use loads it again. Errors: not_found if it is not loaded.
   Status retire(std::string_view name);
   void shut_down();
   void reset();

@@ -30,7 +30,7 @@ std::string parent(const std::string& path) {
   return slash == std::string::npos ? std::string() : path.substr(0, slash);
 }
 
-// The folders that were added, and their lock. Never destroyed.
+// The added folders and their lock. Never destroyed.
 struct AddedFolders {
   std::mutex mutex;
   std::vector<PluginFolder> folders;
@@ -55,7 +55,7 @@ void forget_plugin_folders() {
 std::string library_folder() {
   Dl_info info{};
   if (dladdr(reinterpret_cast<const void*>(&library_folder), &info) == 0 || !info.dli_fname) return {};
-  // For the program itself dladdr gives argv[0], which means nothing once the working directory has changed.
+  // For the program itself dladdr returns argv[0], which is wrong once the working directory has changed.
   const std::string file = info.dli_fname[0] == '/' ? info.dli_fname : "/proc/self/exe";
   return parent(resolved(file));
 }

@@ -19,23 +19,23 @@ struct FoundFile {
   std::string name;  // the <name> of libtenon_<name>.so
 };
 
-// TENON_PLUGIN_PATH, the user's data folder, the folders that were added, the folder `tenon` beside the library that
-// holds this code, the system's folders; each once. The user's folder and those that were added are left out where
-// `settings.privileged`.
+// The folders to search, each once: TENON_PLUGIN_PATH, the user's data folder, the added folders, the folder `tenon`
+// beside the library that holds this code, the system's folders. With `settings.privileged` the user's folder and the
+// added folders are left out.
 std::vector<PluginFolder> plugin_folders(const Settings& settings);
 
 #pragma GCC visibility push(default)  // exported by libtenon.so
-// Adds the folder `path`, an absolute one, to the search; in reports its source is `source`. What is added after the
-// first search is not searched. Threads: any.
+// Adds the folder `path`, which is absolute, to the search; reports show `source`. A folder that is added after the
+// first search is ignored. Threads: any.
 void add_plugin_folder(std::string path, std::string source);
 #pragma GCC visibility pop
-// Forgets the folders that were added.
+// Removes the added folders.
 void forget_plugin_folders();
 
-// The folder of the shared library (or the program) that holds this code, resolved; empty if it cannot be told.
+// The resolved folder of the shared library (or the program) that holds this code. Empty if it is unknown.
 std::string library_folder();
 
-// Every libtenon_*.so of `folder`, by name. Errors: the folder is not there (NOT_FOUND) or cannot be read.
+// Every libtenon_*.so of `folder`, sorted by name. Errors: the folder does not exist (NOT_FOUND) or cannot be read.
 Result<std::vector<FoundFile>> find_plugins(const std::string& folder);
 
 }  // namespace tenon::loader

@@ -1,4 +1,4 @@
-// Spellings of devices, and which device each means.
+// Spellings of devices, and the device that each means.
 //
 //   cpu              the best usable device of the provider: discrete, integrated, CPU, software; then the lowest index
 //   cuda:1           by index
@@ -28,7 +28,7 @@ struct Spelling {
   std::array<int64_t, 4> pci{};
 };
 
-// Errors: INVALID_ARGUMENT, with the spellings there are.
+// Errors: INVALID_ARGUMENT; the message lists the forms of spellings.
 Result<Spelling> parse_spelling(std::string_view text);
 
 // "3f2a..." without dashes; "0000:01:00.0".
@@ -39,15 +39,15 @@ std::string pci_text(const std::array<int64_t, 4>& pci);
 // device; the name of a provider alone never does.
 std::optional<size_t> match_device(const Spelling& spelling, const std::vector<ListedDevice>& devices);
 
-// The index of the device to use if nobody named one: discrete, integrated, CPU, in this order and then in
-// the order given. Never a software device, never an unusable one.
+// The index of the device to use if none is named: discrete, integrated, CPU, in this order, then in the given order.
+// Never a software device or an unusable one.
 std::optional<size_t> choose_default(const std::vector<ListedDevice>& devices);
 
-// Whether a device of this class may be the default.
+// True if a device of this class may be the default.
 bool may_be_default(const DeviceInfo& info);
 
-// True if both are one piece of hardware seen through two providers: their UUIDs are equal or, if one has none, their
-// PCI addresses.
+// True if both are the same hardware seen through two providers: their UUIDs are equal or, if one has no UUID, their
+// PCI addresses are.
 bool is_same_hardware(const ListedDevice& a, const ListedDevice& b);
 // Sets same_as of each device to the first earlier one that is the same hardware.
 void mark_same_hardware(std::vector<ListedDevice>& devices);

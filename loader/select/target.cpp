@@ -9,8 +9,8 @@
 namespace tenon::loader {
 namespace {
 
-// Without a list of providers all providers are loaded, since the best device may be any one's. With a list its order
-// decides, and providers after the first with a device that may be the default are not loaded.
+// If the setting `providers` is empty, loads all providers, since any of them may have the best device. Otherwise the
+// setting's order decides, and providers after the first with a possible default device are not loaded.
 Result<Target> default_target(Registry& registry) {
   const bool in_order = !settings().providers.empty();
   std::vector<ListedDevice> devices;

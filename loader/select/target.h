@@ -1,4 +1,4 @@
-// From a spelling, or from none, to a device of a loaded provider.
+// Turns a spelling, or none, into a device of a loaded provider.
 #pragma once
 
 #include <string>
@@ -16,8 +16,8 @@ struct Target {
   std::string spelling() const { return fmt::format("{}:{}", entry->report.provider, index); }
 };
 
-// Finds the device that `spelling` means, and loads as few providers as that takes. The caller holds the registry's
-// lock. Errors: those of open_device, without those of opening.
+// Finds the device that `spelling` means and loads only as many providers as necessary. The caller holds the registry's
+// lock. Errors: those of open_device, except the errors of opening the device.
 Result<Target> find_target(Registry& registry, std::string_view spelling);
 
 }  // namespace tenon::loader

@@ -96,7 +96,7 @@ void keep_first(Status& kept, Status next) {
   if (kept.ok()) kept = std::move(next);
 }
 
-// Whether a folder above `path` may not be searched, as where HOME is another user's.
+// True if a folder above `path` may not be searched, for example because HOME belongs to another user.
 bool is_closed(const std::string& path) {
   struct stat info {};
   return stat(path.c_str(), &info) != 0 && errno == EACCES;
@@ -162,7 +162,7 @@ struct Process {
   std::mutex mutex;
   std::map<std::string, std::string, std::less<>> arguments;
   std::atomic<const Settings*> resolved{nullptr};
-  std::vector<std::unique_ptr<const Settings>> all;  // references given out stay valid
+  std::vector<std::unique_ptr<const Settings>> all;  // kept, since callers hold references
 };
 
 Process& process() {

@@ -1,7 +1,6 @@
 // Settings: the values of the rows of settings.def, resolved once per process. For each key the highest level that
-// gives a value wins: argument > environment > config file > default. A value that is invalid at the level that wins is
-// an error
-// (`status`), never a fall through to the next level.
+// gives a value wins: argument > environment > config file > default. If that value is invalid, it is an error
+// (`status`); the next level is not tried.
 //
 // Threads: every function is thread-safe.
 #pragma once
@@ -47,7 +46,7 @@ enum class Level : uint8_t { argument, environment, config, built_in };
 // "argument", "environment", "config file", "default"
 std::string_view level_name(Level level);
 
-// Where a value came from: `text` as it was written; `where` is the variable or the file, empty for other levels.
+// The origin of a value: `text` is the value as written; `where` is the variable or the file, empty for other levels.
 struct Origin {
   std::string text;
   Level level = Level::built_in;
@@ -62,11 +61,11 @@ struct Settings {
 #include "loader/settings/settings.def"
 #undef TENON_SETTING
 
-  // By key, one for each row.
+  // One for each row, by key.
   std::map<std::string, Origin, std::less<>> origins;
   // `[provider.<name>] key = "value"` of the config files, by provider and key.
   std::map<std::string, std::map<std::string, std::string>, std::less<>> provider_values;
-  // Set-user-id and the like: environment and user folders were ignored.
+  // True for set-user-id programs and the like: environment and user folders are ignored.
   bool privileged = false;
   // The config files that were read.
   std::vector<std::string> config_files;
@@ -79,12 +78,13 @@ struct Settings {
 // The sources of settings. Tests give their own instead of the process's.
 struct SettingSources {
   std::map<std::string, std::string, std::less<>> arguments;    // by key
-  std::map<std::string, std::string, std::less<>> environment;  // by variable; those that begin with TENON_
-  std::vector<std::string> config_files;  // the user's, then the system's; or TENON_CONFIG's alone
-  bool privileged = false;                // then `environment` is ignored
+  std::map<std::string, std::string, std::less<>> environment;  // by variable; only variables that begin with TENON_
+  std::vector<std::string> config_files;                        // the user's, then the system's; or only TENON_CONFIG's
+  bool privileged = false;                                      // true: `environment` is ignored
 };
 
-// The sources of this process. Uses secure_getenv's rule: a privileged process has no environment and no user folders.
+// The sources of this process. Follows secure_getenv's rule: a privileged process has no environment and no user
+// folders.
 SettingSources process_setting_sources();
 Settings resolve_settings(const SettingSources& sources);
 
@@ -94,21 +94,21 @@ struct SettingRow {
 };
 const std::vector<SettingRow>& setting_rows();
 
-// The text of `tenon help env`; and the Markdown table of README.md, which leaves the explanations out.
+// The text of `tenon help env`, and the Markdown table of README.md, which leaves out the explanations.
 std::string settings_help();
 std::string settings_markdown();
 
 // $XDG_<kind>_HOME/tenon, or ~/<fallback>/tenon; empty if there is neither or the process is privileged.
 std::string user_folder(const char* variable, const char* fallback);
 
-// The settings of this process, resolved at the first call; the reference stays valid for ever.
+// The settings of this process, resolved at the first call. The reference stays valid forever.
 const Settings& settings();
 // Sets `key` at the level of an argument (a command-line option). Errors: no such key, invalid value.
 Status set_argument(std::string_view key, std::string_view value);
-// Forgets arguments and resolves anew at the next call.
+// Forgets arguments. The next call resolves the settings again.
 void reset_settings_for_tests();
 
-// The number of threads the program may use: affinity, cgroup quota, and TENON_THREADS where that is less.
+// The number of threads that the program may use: the least of affinity, cgroup quota and TENON_THREADS.
 int32_t thread_limit();
 
 }  // namespace tenon::loader

@@ -44,8 +44,8 @@ int32_t version_1_quota(const std::string& folder) {
 
 int32_t least(int32_t a, int32_t b) { return a == 0 ? b : b == 0 ? a : std::min(a, b); }
 
-// The least quota of the folder `path` below `mount` and of its parents up to `mount` itself. Inside a container `path`
-// may name folders that only the outside sees; `mount` is then the group of the process.
+// The least quota of the folder `path` below `mount` and of its parents up to and including `mount`. Inside a container
+// `path` may name folders that exist only outside; then `mount` is the group of the process.
 template <class Quota>
 int32_t least_on_the_way(const std::string& mount, std::string path, Quota quota) {
   int32_t result = quota(mount);

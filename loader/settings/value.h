@@ -1,4 +1,4 @@
-// Turns text into a value of each type of settings.def, or says why the text is no such value.
+// Parses text as a value of each type of settings.def. If that fails, says why.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ namespace tenon::loader {
 // 1 to 31 lower-case letters, digits and underscores.
 bool is_provider_name(std::string_view name);
 
-// Each parse function sets `value` from `text`, or gives the reason why it cannot, which follows "is invalid: " in the
-// message.
+// Each parse function sets `value` from `text`. If it cannot, it returns the reason, which follows "is invalid: " in
+// the message.
 using Reason = std::string;
 Reason parse_text(std::string_view text, std::string& value);
 Reason parse_names(std::string_view text, std::vector<std::string>& value);

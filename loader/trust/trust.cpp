@@ -67,8 +67,8 @@ std::string group_name(gid_t id) {
   return found.name.empty() ? number : fmt::format("{} ({})", quoted(found.name), number);
 }
 
-// True if nobody but `owner` is in the group `id`: it is the owner's primary group, has the owner's name and no other
-// member, and is no other account's primary group.
+// True if `owner` is the only member of the group `id`: it is the owner's primary group, has the owner's name and no
+// other member, and is not the primary group of another account.
 bool is_own_group(gid_t id, uid_t owner) {
   const Account account = account_of(owner);
   if (!account.found || account.group != id) return false;
@@ -133,8 +133,8 @@ Status not_trusted(const std::string& kind, const std::string& path, const Compl
 
 std::string why(int error) { return std::strerror(error); }
 
-// Reads an access list by `read(buffer, size)`, which is as fgetxattr. A list that cannot be read counts as one that
-// nobody understands, which is no reason to trust.
+// Reads an access list with `read(buffer, size)`, which works like fgetxattr. A list that cannot be read counts as not
+// understood, so the file is not trusted.
 template <class Read>
 std::string read_access_list(Read read) {
   std::string raw(256, '\0');
@@ -177,7 +177,7 @@ Result<std::string> resolve(const std::string& path) {
   return std::string(resolved.get());
 }
 
-// Resolves a path as the system does, and checks each folder on the way before it believes the folder's contents.
+// Resolves a path as the system does, and checks each folder on the way before it reads the folder.
 class Walk {
  public:
   Walk(std::string path, uid_t user) : path_(std::move(path)), user_(user) {}
@@ -197,7 +197,7 @@ class Walk {
  private:
   static constexpr int kMostLinks = 40;
 
-  // Puts the names of `path` before the names that are still to be resolved.
+  // Puts the names of `path` before the names that are not yet resolved.
   void push(const std::string& path) {
     std::vector<std::string> names;
     size_t at = 0;
@@ -230,8 +230,7 @@ class Walk {
     return {};
   }
 
-  // The owner of a link decides where it leads, so the owner is checked; the folder that holds the link was checked
-  // before.
+  // Checks the owner of the link, who decides its target. The folder that holds the link was already checked.
   Status follow(const std::string& link, uid_t owner) {
     if (owner != 0 && owner != user_) {
       return not_trusted("link", link,
@@ -254,7 +253,7 @@ class Walk {
   int links_ = 0;
 };
 
-// A privileged process trusts root alone, since files of its user may come from whoever started it.
+// A privileged process trusts only root, since its user's files may come from the person who started it.
 uid_t trusted_user() { return getauxval(AT_SECURE) != 0 ? 0 : geteuid(); }
 
 }  // namespace
@@ -311,7 +310,7 @@ Result<FileIdentity> identify(int descriptor, const std::string& path) {
 
 Result<CheckedFile> open_checked(const std::string& path, bool check_owners) {
   const uid_t user = trusted_user();
-  // Resolving comes first, so that nobody is warned of the folders above a file that does not exist.
+  // Resolves first, so that a missing file is not reported as an untrusted folder above it.
   TENON_ASSIGN_OR_RETURN(std::string resolved, resolve(path));
   if (check_owners) {
     TENON_ASSIGN_OR_RETURN(resolved, Walk(path, user).resolve());

@@ -1,9 +1,9 @@
-// Trust: whether a file may be loaded (or believed), by who could have written it.
+// Trust: decides if a file may be loaded or believed. The owners and permissions of the path decide.
 //
 // The file, its folder and every folder above must belong to root or to the user, and nobody else may be able to write
-// them: not others, not a group other than the owner's own, not through an access list. The same holds for each folder
-// that a link on the way stands in, and for the link. Folders of root with the sticky bit (/tmp) are allowed: in them
-// nobody replaces another's entries. A privileged process trusts root alone.
+// them: not others, not a group other than the owner's own, not through an access list. The same holds for each
+// symbolic link on the way and for the folders that contain it. Root's folders with the sticky bit (/tmp) are allowed,
+// since nobody can replace another user's entries in them. A privileged process trusts only root.
 #pragma once
 
 #include <sys/types.h>
@@ -38,7 +38,7 @@ class Descriptor {
 // Identifies the contents of a file: equal as long as nobody replaced or rewrote the file.
 struct FileIdentity {
   uint64_t device = 0, inode = 0, size = 0;
-  int64_t seconds = 0, nanoseconds = 0;  // of the last modification
+  int64_t seconds = 0, nanoseconds = 0;  // the time of the last modification
 
   bool same_file(const FileIdentity& other) const { return device == other.device && inode == other.inode; }
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
@@ -58,9 +58,9 @@ Result<CheckedFile> open_checked(const std::string& path, bool check_owners = tr
 
 Result<FileIdentity> identify(int descriptor, const std::string& path);
 
-// Who can write a file or folder with this owner, group, mode and POSIX access list (the raw value of
-// system.posix_acl_access, empty for none). Tests give their own values instead of the system's. The complaint is empty
-// if root and `user` alone can write it.
+// The owner, group, mode and POSIX access list (the raw value of system.posix_acl_access, empty for none) of a file or
+// folder. They decide who can write it. Tests give their own values. The complaint is empty if only root and `user` can
+// write it.
 struct Ownership {
   uid_t owner = 0;
   gid_t group = 0;

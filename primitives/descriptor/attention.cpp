@@ -1,4 +1,4 @@
-// The rules of attention and rotary, which ep_api.h states above their attributes.
+// The rules of attention and rotary, as stated in ep_api.h above their attributes.
 #include <algorithm>
 #include <initializer_list>
 

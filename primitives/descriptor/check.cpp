@@ -1,4 +1,4 @@
-// check_descriptor: the rules that hold for every kind.
+// check_descriptor: the rules for every kind.
 #include <algorithm>
 #include <cstring>
 
@@ -234,7 +234,7 @@ Status check_roles(const Desc& desc) {
 
 // --- one operand ---
 
-// An operand in a layout of the device's own: a token, and no strides. The whole descriptor then leaves nothing open.
+// Checks an operand in a layout of the device's own: a token, and no strides. The descriptor then has no EP_ANY.
 Status check_opaque(const Desc& desc, const Operand& operand, const std::string& name) {
   if (operand.flags != EP_OPERAND_FLAG_OPAQUE || operand.rank == 0) {
     return wrong(desc, "opaque '{}' may be neither scalar nor constant, and has a rank of at least 1.", name);

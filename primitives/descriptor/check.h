@@ -1,4 +1,4 @@
-// What the checks of this folder share. Nobody else includes this file.
+// Shared by the checks of this folder. Other folders do not include this file.
 #pragma once
 
 #include <initializer_list>
@@ -32,12 +32,12 @@ inline const Operand& get(const Desc& desc, int32_t role) { return *find_operand
 
 inline bool agree(int64_t a, int64_t b) { return a == b || a == EP_ANY || b == EP_ANY; }
 
-// same_dims: Ok if the dims of both operands are equal; EP_ANY equals every dim. same_type: Ok if their dtypes are.
+// same_dims: Ok if the dims of both operands are equal; EP_ANY equals every dim. same_type: Ok if the dtypes are equal.
 Status same_dims(const Desc& desc, const Operand& a, const Operand& b);
 Status same_type(const Desc& desc, const Operand& a, const Operand& b);
 
 // same_dims_but_one: like same_dims, except along the axes of `mask`, where `a` must have length 1. is_type, is_float:
-// Ok if the operand has that dtype, or a floating one. axis_in_rank: Ok if it is within [0, rank).
+// Ok if the operand has that dtype, or a floating dtype. axis_in_rank: Ok if the axis is in [0, rank).
 Status same_dims_but_one(const Desc& desc, const Operand& a, const Operand& b, uint32_t mask);
 Status is_type(const Desc& desc, const Operand& operand, DType type);
 Status is_float(const Desc& desc, const Operand& operand);
@@ -46,16 +46,16 @@ Status axis_in_rank(const Desc& desc, int32_t axis, int32_t rank);
 // The dtype of the MEAN and INV_STD of `src`.
 DType statistics_type(const Operand& src);
 
-// Ok if `taken` is what a gather from `src` with INDICES gives.
+// Ok if `taken` is the result of a gather from `src` with INDICES.
 Status check_taken(const Desc& desc, int32_t axis, int32_t mode, const Operand& src, const Operand& taken);
 
 // --- norms (norms.cpp) ---
 
-// `role`, if it is there, is a list of floats, one for each index of `axis` of `src`.
+// Ok if the operand `role` is absent, or a list of floats with one element for each index of `axis` of `src`.
 Status is_list(const Desc& desc, int32_t role, const Operand& src, int32_t axis);
-// `role`, if it is there, is a tensor of floats with the dims of `src` from `axis` on.
+// Ok if the operand `role` is absent, or a tensor of floats with the dims of `src` from `axis` on.
 Status is_normalised(const Desc& desc, int32_t role, const Operand& src, int32_t axis);
-// SRC is of floats, and the operands of `roles` have its dtype and dims.
+// Ok if SRC is floating, and the operands of `roles` have its dtype and dims.
 Status are_like_source(const Desc& desc, int32_t axis, std::initializer_list<int32_t> roles);
 
 Status check_rms_norm(const Desc& desc);
@@ -78,14 +78,14 @@ struct Windows {
 
 // Ok if the numbers are in range and `wide`, over which the windows move, has their rank.
 Status check_windows(const Desc& desc, const Windows& windows, const Operand& wide);
-// Ok if windows as large as the spatial dims of `weight` give the spatial dims of `narrow`.
+// Ok if `narrow` has the spatial dims that result from windows with the spatial dims of `weight`.
 Status check_window_lengths(const Desc& desc, const Windows& windows, const Operand& wide, const Operand& narrow,
                             const Operand& weight);
-// Ok if a pooling of `wide` may give `narrow`.
+// Ok if a pooling of `wide` can have the result `narrow`.
 Status check_pooling_windows(const Desc& desc, const ep_pooling_attributes& at, const Operand& wide,
                              const Operand& narrow);
 
-// --- kinds that gradients need (gradients.cpp) ---
+// --- kinds for gradients (gradients.cpp) ---
 
 Status check_convolution_weight(const Desc& desc);
 Status check_pooling_backward(const Desc& desc);
@@ -93,7 +93,7 @@ Status check_layer_norm_backward(const Desc& desc);
 Status check_batch_norm_training(const Desc& desc);
 Status check_batch_norm_backward(const Desc& desc);
 
-// --- kinds that put elements in order, or find them (order.cpp) ---
+// --- kinds that sort or find elements (order.cpp) ---
 
 Status check_scan(const Desc& desc);
 Status check_sort(const Desc& desc);

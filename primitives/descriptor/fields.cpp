@@ -189,7 +189,7 @@ bool is_number(FieldType type) {
   return type == FieldType::I32 || type == FieldType::MASK || type == FieldType::I64 || type == FieldType::F64;
 }
 
-// The name of `value`, or nothing.
+// The name of `value`; empty if it has none.
 std::string_view name_of(FieldType type, int64_t value) {
   const auto id = static_cast<int32_t>(value);
   const table::ScalarRow* row = nullptr;
@@ -206,7 +206,7 @@ std::string_view name_of(FieldType type, int64_t value) {
   return {};
 }
 
-// The value named `text`, or 0.
+// The value named `text`; 0 if there is none.
 int64_t value_of(FieldType type, std::string_view text) {
   const table::ScalarRow* row = nullptr;
   if (type == FieldType::UNARY) row = table::scalar_row(1, text);

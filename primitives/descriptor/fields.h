@@ -13,7 +13,7 @@
 
 namespace tenon::descriptor {
 
-// How a field is written: a number, or the name of something that has an id.
+// The text form of a field: a number, or the name of something that has an id.
 enum class FieldType : uint8_t {
   I32,
   MASK,
@@ -35,7 +35,7 @@ enum class FieldType : uint8_t {
   CELL,
   FFT,
   LINEAR,
-  F64  // a double; get_field and set_field give and take its bits
+  F64  // a double; get_field and set_field use its bits
 };
 
 struct Field {

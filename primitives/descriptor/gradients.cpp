@@ -1,4 +1,4 @@
-// The rules of the kinds that gradients need, which ep_api.h states above their attributes.
+// The rules of the kinds for gradients, as stated in ep_api.h above their attributes.
 #include "primitives/descriptor/check.h"
 
 namespace tenon::descriptor {

@@ -1,4 +1,4 @@
-// check_kind: one function per kind checks what ep_api.h says above the attributes of the kind.
+// check_kind: one function per kind checks the rules that ep_api.h states above the attributes of the kind.
 #include <cmath>
 
 #include "primitives/descriptor/check.h"
@@ -66,7 +66,7 @@ Status axis_in_rank(const Desc& desc, int32_t axis, int32_t rank) {
   return wrong(desc, "axis {} is not within rank {}.", axis, rank);
 }
 
-// check_taken of EP_GATHER_COORDINATES. The ranks tell how many coordinates there are.
+// check_taken for EP_GATHER_COORDINATES. The number of coordinates follows from the ranks.
 static Status check_taken_at_coordinates(const Desc& desc, int32_t batch, const Operand& src, const Operand& taken) {
   const Operand& indices = get(desc, EP_ROLE_INDICES);
   const int32_t places = indices.rank - 1;
@@ -136,7 +136,7 @@ Status check_scalar_row(const Desc& desc, const table::ScalarRow& row, int32_t a
 
 Status check_unary(const Desc& desc) { return check_scalar_row(desc, *table::unary_row(desc.attributes.unary.op), 1); }
 
-// Integers that stand for real numbers, of which a function gives a real number.
+// Checks a binary function on quantised integers that returns real numbers.
 Status check_quantised_binary(const Desc& desc) {
   const table::ScalarRow& row = *table::binary_row(desc.attributes.binary.op);
   if (row.result != table::ResultType::SAME || !table::in_domain(row.domain, DType::f32)) {
@@ -215,7 +215,7 @@ Status is_real_or_quantised(const Desc& desc, const Operand& operand) {
                dtype_name(type_of(operand)));
 }
 
-// Integers without scales: their products are summed in i32.
+// True for integers without scales: their products are summed in i32.
 bool sums_integers(const Desc& desc, const Operand& a, const Operand& b) {
   const bool scaled =
       find_operand(desc, EP_ROLE_SRC_SCALE) != nullptr || find_operand(desc, EP_ROLE_WEIGHT_SCALE) != nullptr;
@@ -224,7 +224,7 @@ bool sums_integers(const Desc& desc, const Operand& a, const Operand& b) {
          !is_quantised(desc, EP_ROLE_DST);
 }
 
-// The dtypes of a matmul or convolution of which some operand is quantised.
+// Checks the dtypes of a matmul or convolution with a quantised operand.
 Status check_quantised_types(const Desc& desc, const Operand& a, const Operand& b) {
   const Operand* bias = find_operand(desc, EP_ROLE_BIAS);
   if (sums_integers(desc, a, b)) {
@@ -424,7 +424,7 @@ Status check_random(const Desc& desc) {
   return wrong(desc, "'src' has shape {} but must be [2], seed and offset.", dims_of(*seed));
 }
 
-// The parts (role + i) of `whole` along `axis`.
+// Checks the parts (role + i) of `whole` along `axis`.
 Status check_parts(const Desc& desc, int32_t axis, const Operand& whole, int32_t role) {
   TENON_RETURN_IF_ERROR(axis_in_rank(desc, axis, whole.rank));
   int64_t length = 0;

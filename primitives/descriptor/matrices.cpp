@@ -1,4 +1,4 @@
-// The rules of fft and linear_algebra, which ep_api.h states above their attributes.
+// The rules of fft and linear_algebra, as stated in ep_api.h above their attributes.
 #include <algorithm>
 
 #include "primitives/descriptor/check.h"
@@ -6,8 +6,8 @@
 namespace tenon::descriptor {
 namespace {
 
-// What an op of linear algebra takes and gives besides SRC and DST, and how its matrices look. Dims are letters: m and
-// n of SRC, c of SRC_B's columns, k = min(m, n); q is k or m.
+// The operands of an op of linear algebra and the dims of their matrices. null means that the op has no such operand.
+// Dims are letters: m and n of SRC, c of SRC_B's columns, k = min(m, n); q is k or m.
 struct LinearRule {
   int32_t op;
   bool square;
@@ -43,7 +43,7 @@ const LinearRule* linear_rule(int32_t op) {
   return nullptr;
 }
 
-// The letters of one descriptor.
+// The values of the letters in one descriptor.
 struct Sides {
   int64_t m, n, c, k, q;
   int64_t of(char letter) const {

@@ -1,4 +1,4 @@
-// The rules of norms, which ep_api.h states above their attributes, and what they share with their gradients.
+// The rules of norms, as stated in ep_api.h above their attributes, and the checks shared with their gradients.
 #include "primitives/descriptor/check.h"
 
 namespace tenon::descriptor {

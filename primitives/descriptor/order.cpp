@@ -1,4 +1,4 @@
-// The rules of kinds that put elements in order, combine them one after the other, or find them.
+// The rules of kinds that sort, scan or find elements.
 #include "primitives/descriptor/check.h"
 #include "primitives/descriptor/fields.h"
 #include "primitives/text/format.h"
@@ -11,7 +11,8 @@ Status is_bool_attribute(const Desc& desc, std::string_view name, int32_t value)
   return wrong(desc, "{} is {}; it may be 0 or 1.", name, value);
 }
 
-// DST like `like`, DST_INDICES like it but i64; one of both may be absent. `like` has SRC's role for messages.
+// Checks that DST is like `like`, and DST_INDICES too but of dtype i64. One of the two may be absent. `like` has SRC's
+// role for messages.
 Status check_values_and_positions(const Desc& desc, const Operand& like) {
   const Operand* values = find_operand(desc, EP_ROLE_DST);
   const Operand* positions = find_operand(desc, EP_ROLE_DST_INDICES);
@@ -25,7 +26,7 @@ Status check_values_and_positions(const Desc& desc, const Operand& like) {
   return same_dims(desc, *positions, like);
 }
 
-// An i64 of shape [n].
+// Ok if `operand` is an i64 tensor of shape [n].
 Status is_list(const Desc& desc, const Operand& operand, int64_t n) {
   TENON_RETURN_IF_ERROR(is_type(desc, operand, DType::i64));
   if (operand.rank == 1 && agree(operand.dims[0], n)) return {};

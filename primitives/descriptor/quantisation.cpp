@@ -42,7 +42,7 @@ bool is_one_of(const DType (&types)[N], DType type) {
   return std::find(std::begin(types), std::end(types), type) != std::end(types);
 }
 
-// The length of scale and zero point along `axis` of an operand.
+// The length of an operand's scale and zero point along `axis`.
 int64_t parameter_dim(const ep_quantisation& how, const Operand& operand, int32_t axis) {
   const int64_t shared = shared_along(how, axis);
   if (shared == 0) return 1;

@@ -1,4 +1,4 @@
-// The rules of recurrent, which ep_api.h states above its attributes.
+// The rules of recurrent, as stated in ep_api.h above its attributes.
 #include <cmath>
 
 #include "primitives/descriptor/check.h"
@@ -6,7 +6,7 @@
 namespace tenon::descriptor {
 namespace {
 
-// `role`, if it is there, has these dims and the dtype of SRC.
+// Ok if the operand `role` is absent, or has these dims and the dtype of SRC.
 Status is_state(const Desc& desc, int32_t role, const Dims& dims) {
   const Operand* operand = find_operand(desc, role);
   if (operand == nullptr) return {};

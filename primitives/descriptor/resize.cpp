@@ -1,4 +1,4 @@
-// The rules of resize, which ep_api.h states above its attributes.
+// The rules of resize, as stated in ep_api.h above its attributes.
 #include <cmath>
 
 #include "primitives/descriptor/check.h"

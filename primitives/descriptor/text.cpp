@@ -76,7 +76,7 @@ std::string operand_text(const ep_operand_desc& operand) {
   return text;
 }
 
-// Walks the words of a line. After the first failure it keeps that failure.
+// Reads the words of a line. After the first error it keeps that error.
 class Reader {
  public:
   explicit Reader(std::string_view text) : text_(text) {}
@@ -85,7 +85,7 @@ class Reader {
     skip_spaces();
     return text_.empty();
   }
-  // The next word, up to a space; peek leaves it there.
+  // The next word, up to a space. peek does not consume it.
   std::string_view peek() {
     skip_spaces();
     return text_.substr(0, text_.find(' '));
@@ -116,7 +116,7 @@ std::optional<T> number(std::string_view text) {
   return value;
 }
 
-// Cuts `text` at the first `separator`; `text` keeps what follows.
+// Returns the part of `text` before the first `separator`, and leaves the part behind it in `text`.
 std::string_view cut(std::string_view& text, char separator) {
   const size_t at = text.find(separator);
   const std::string_view head = text.substr(0, at);

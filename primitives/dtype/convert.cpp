@@ -7,15 +7,15 @@
 namespace tenon {
 namespace {
 
-// What a format keeps beside finite numbers.
+// The special values of a format.
 enum class Specials : uint8_t {
-  IEEE,    // the greatest exponent holds infinity and NaN
-  FN,      // the greatest exponent holds numbers too, and only all ones is NaN
-  FNUZ,    // NaN stands where -0 would, and the bias is one more
-  FINITE,  // nothing
+  IEEE,    // the greatest exponent encodes infinity and NaN
+  FN,      // the greatest exponent encodes numbers too; NaN is all ones
+  FNUZ,    // NaN has the bits of -0, and the bias is one greater
+  FINITE,  // no special values
 };
 
-// sign, exponent_bits, mantissa_bits; exponent 0 is denormal.
+// sign, exponent_bits, mantissa_bits. Exponent 0 is denormal.
 struct Format {
   int exponent_bits;
   int mantissa_bits;
@@ -29,12 +29,12 @@ struct Format {
     if (specials == Specials::IEEE) return sign_bit | exponent_mask() | uint64_t{1} << (mantissa_bits - 1);
     return specials == Specials::FN ? sign_bit | exponent_mask() | mantissa_mask() : sign();
   }
-  // What is too great.
+  // The result for a number that is too great.
   uint64_t overflow(uint64_t sign_bit) const {
     if (specials == Specials::IEEE) return sign_bit | exponent_mask();
     return specials == Specials::FINITE ? sign_bit | exponent_mask() | mantissa_mask() : nan(sign_bit);
   }
-  // The least bit pattern, without the sign, that is not a finite number.
+  // The least bit pattern (without the sign) that is not a finite number.
   uint64_t finite_end() const {
     if (specials == Specials::IEEE) return exponent_mask();
     return (exponent_mask() | mantissa_mask()) + (specials == Specials::FN ? 0 : 1);
@@ -106,7 +106,7 @@ uint64_t encode_float(DType dtype, long double value) {
   const long double magnitude = std::fabs(value);
   const int least = 1 - format.bias();
   const int exponent = magnitude == 0 ? least : std::max(std::ilogb(magnitude), least);
-  // The number in units of the last place of this exponent. Rounding up to the next power of two carries by itself.
+  // The number in units of its last place. If rounding reaches the next power of two, the carry raises the exponent.
   const long double units = std::nearbyint(std::ldexp(magnitude, format.mantissa_bits - exponent));
   if (exponent > format.bias() + 1) return format.overflow(sign);
   const auto steps = static_cast<uint64_t>(units);

@@ -1,4 +1,4 @@
-// DType: the element types of ep_api/dtypes.def as a C++ enum, with the facts of each.
+// DType: the element types of ep_api/dtypes.def as a C++ enum, with their properties.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +27,12 @@ struct DTypeInfo {
   DTypeClass type_class;
 };
 
-// The row of `dtype`; name "none" and 0 bits for DType::none or an id no row has.
+// The row of `dtype`. DType::none and unknown ids have the name "none" and 0 bits.
 const DTypeInfo& dtype_info(DType dtype);
 inline std::string_view dtype_name(DType dtype) { return dtype_info(dtype).name; }
 std::optional<DType> dtype_from_name(std::string_view name);
 
-// Bytes of one element of types of at least 8 bits, 0 for packed ones.
+// Bytes of one element, for types of at least 8 bits; 0 for packed types.
 constexpr int64_t dtype_size(DType dtype) {
   switch (static_cast<int32_t>(dtype)) {
 #define EP_DTYPE(name, id, bits, type_class) \
@@ -58,8 +58,8 @@ inline bool is_integer(DType dtype) {
   return c == DTypeClass::INT || c == DTypeClass::UINT;
 }
 
-// The dtype of an operation on two tensors of types a and b, as PyTorch's promotion: bool < integers < floats; signed
-// and unsigned of one width meet in the next wider signed type; f16 with bf16 gives f32.
+// The dtype of an operation on two tensors of dtypes a and b, by PyTorch's promotion: bool < integers < floats. A
+// signed and an unsigned type of equal width give the next wider signed type; f16 with bf16 gives f32.
 DType promote(DType a, DType b);
 
 }  // namespace tenon

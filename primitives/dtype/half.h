@@ -1,5 +1,5 @@
-// float16 and bfloat16: elements of f16 and bf16 on the host. They store; arithmetic is that of float, to which they
-// convert, and back with one rounding to nearest even.
+// float16 and bfloat16: elements of f16 and bf16 on the host. They only store: arithmetic converts them to float, and
+// the result is rounded once, to nearest even.
 #pragma once
 
 #include <cstdint>

@@ -143,7 +143,8 @@ Result<BasicDims<T>> gather_elements(std::string_view op, const BasicDims<T>& di
   return checked(op, indices);
 }
 
-// EP_GATHER_COORDINATES: the dims of `indices` but the last, then those of `dims` after `batch` and `count` axes.
+// EP_GATHER_COORDINATES: the dims of `indices` without the last one, then the dims of `dims` after `batch` and `count`
+// axes.
 template <class T>
 BasicDims<T> gather_coordinates(const BasicDims<T>& dims, const BasicDims<T>& indices, int32_t batch, int32_t count) {
   BasicDims<T> result;

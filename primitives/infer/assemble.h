@@ -1,4 +1,4 @@
-// Shapes of ops that put tensors together and take them apart: concat, split, pad, gather.
+// Shapes of ops that join tensors and take them apart: concat, split, pad, gather.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 
 namespace tenon::infer {
 
-// Joins at least one shape. The shapes are equal except along `axis` (0 <= axis < rank). An empty tensor of rank 1
-// joins anything, as in PyTorch.
+// Joins at least one shape. The shapes are equal except along `axis` (0 <= axis < rank). An empty tensor of rank 1 can
+// be joined to any shape, as in PyTorch.
 Result<Dims> concat(std::string_view op, std::span<const Dims> shapes, int32_t axis);
 
 // The dims of the parts of `dims` along `axis`. `sizes` has the length of each part; they add up to the dim.
 Result<std::vector<Dims>> split(std::string_view op, const Dims& dims, int32_t axis, std::span<const int64_t> sizes);
 
-// The lengths of the parts of an axis cut into pieces of `size`, the last one shorter if it must be (torch.split).
+// The lengths of the parts if an axis is cut into pieces of `size`; the last one may be shorter (torch.split).
 Result<std::vector<int64_t>> split_sizes(std::string_view op, int64_t dim, int64_t size);
 
 // `low` and `high` hold one number per axis. `mode` is EP_PAD_*. With EP_PAD_CONSTANT numbers may be

@@ -6,7 +6,7 @@ namespace {
 
 int64_t limit_of(int32_t rank) { return rank == 0 ? 1 : rank; }
 
-// -1: there is no such axis.
+// Returns -1 if there is no such axis.
 int32_t counted_from_front(int64_t axis, int32_t rank) {
   const int64_t limit = limit_of(rank);
   if (axis < -limit || axis >= limit) return -1;

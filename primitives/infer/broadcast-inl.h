@@ -11,7 +11,7 @@
 
 namespace tenon::infer {
 
-// Widens `dims` to hold `shape`; false where an axis is neither equal nor 1.
+// Broadcasts `shape` into `dims`. Returns false if the lengths of an axis differ and neither is 1.
 template <class T>
 bool widen(BasicDims<T>& dims, const BasicDims<T>& shape) {
   while (dims.rank() < shape.rank()) dims.insert(0, 1);

@@ -27,7 +27,7 @@ Status check_window(std::string_view op, int32_t axis, int64_t stride, int64_t d
   return {};
 }
 
-// dilation * (kernel - 1) + 1, or nothing where that overflows.
+// dilation * (kernel - 1) + 1; nothing if that overflows.
 template <class T>
 std::optional<T> extent_of(T kernel, int64_t dilation) {
   T extent = 0;
@@ -65,7 +65,8 @@ Result<T> backward(std::string_view op, int32_t axis, T dim, T extent, int64_t s
   return length;
 }
 
-// PyTorch's rule: in ceil mode a last window may stick out, but must start inside the input or its low padding.
+// PyTorch's rule: in ceil mode the last window may exceed the input, but must start inside the input or its low
+// padding.
 template <class T>
 Result<T> windows(std::string_view op, int32_t axis, T dim, T extent, int64_t stride, T low, T high, bool ceil_mode) {
   if (!ceil_mode) return forward<T>(op, axis, dim, extent, stride, low + high);
@@ -112,7 +113,7 @@ Status check_ranks(std::string_view op, int32_t spatial, const BasicDims<T>& src
   return {};
 }
 
-// The padding has its own arguments, since it may be an expression while `attributes` are numbers.
+// The padding is a separate argument, since it may be an expression while the numbers in `attributes` are constants.
 template <class T>
 Result<BasicDims<T>> convolution(std::string_view op, const BasicDims<T>& src, const BasicDims<T>& weight,
                                  const BasicDims<T>* bias, const ep_convolution_attributes& attributes,

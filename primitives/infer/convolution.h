@@ -1,4 +1,4 @@
-// Convolution, transposed convolution and pooling of one to three spatial axes. The attributes are those of ep_api.h.
+// Convolution, transposed convolution and pooling with one to three spatial axes. The attributes are those of ep_api.h.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 
 namespace tenon::infer {
 
-// SRC [n, c, d...], WEIGHT [o, c/groups, k...] (transposed: [c, o/groups, k...]), `bias` [o] or null. Gives [n, o,
-// e...]. `output_padding` (transposed only, shorter than stride or dilation) adds to e; empty means 0.
+// SRC [n, c, d...], WEIGHT [o, c/groups, k...] (transposed: [c, o/groups, k...]), `bias` [o] or null. Returns [n, o,
+// e...]. `output_padding` (transposed only, less than stride or dilation) is added to e; empty means 0.
 Result<Dims> convolution(std::string_view op, const Dims& src, const Dims& weight, const Dims* bias,
                          const ep_convolution_attributes& attributes, std::span<const int64_t> output_padding = {});
 
-// SRC [n, c, d...] gives [n, c, e...]. With `ceil_mode` a last window that would start in the high padding is dropped,
-// as in PyTorch. Padding is shorter than the (dilated) kernel.
+// SRC [n, c, d...] returns [n, c, e...]. With `ceil_mode` a last window that would start in the high padding is
+// dropped, as in PyTorch. Padding must be less than the (dilated) kernel.
 Result<Dims> pooling(std::string_view op, const Dims& src, const ep_pooling_attributes& attributes, bool ceil_mode);
 
-// ONNX's auto_pad: the padding of one axis with which the result has ceil(dim / stride) elements. An odd padding has
-// its extra element at the high end, or at the low end where `lower`.
+// ONNX's auto_pad: the padding of one axis for which the result has ceil(dim / stride) elements. If the padding is odd,
+// the extra element is at the high end, or with `lower` at the low end.
 void same_padding(int64_t dim, int64_t kernel, int64_t stride, int64_t dilation, bool lower, int64_t* out_low,
                   int64_t* out_high);
 

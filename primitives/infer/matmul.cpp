@@ -6,7 +6,7 @@
 namespace tenon::infer {
 namespace {
 
-// `view`, of rank 2 at least, read with the batch axes of `full`.
+// `view`, which has at least rank 2, read with the batch axes of `full`.
 View batched(View view, const Dims& full) {
   const Dims rows_columns = {view.dims[view.dims.rank() - 2], view.dims.back()};
   Dims target = full;

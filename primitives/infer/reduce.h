@@ -9,13 +9,13 @@
 
 namespace tenon::infer {
 
-// `dims` with the axes of bit mask `axes` (see axis_mask) gone, or 1 where `keep_dims`.
+// `dims` without the axes of bit mask `axes` (see axis_mask). With `keep_dims` they have length 1 instead.
 Dims reduce(const Dims& dims, uint32_t axes, bool keep_dims);
 
-// How many elements are reduced to one result.
+// The number of elements that are reduced to one result.
 int64_t reduced_count(const Dims& dims, uint32_t axes);
 
-// Refuses to reduce an axis of length 0. For ops whose result has no value there (max, min, arg-max).
+// Fails if a reduced axis has length 0. For ops whose result has no value then (max, min, arg-max).
 Status require_elements(std::string_view op, const Dims& dims, uint32_t axes);
 
 }  // namespace tenon::infer

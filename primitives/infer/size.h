@@ -1,6 +1,6 @@
-// What rules ask of sizes, for sizes that are numbers. core/symbolic/sym_dim.h has the same for sizes that are
-// expressions; a rule is a template over both. It writes `if (a == b)` where it chooses, `expect(a == b)` where it
-// requires, and `surely(a == b)` or identical(a, b) where an answer only saves work. Internal to the library.
+// Functions of sizes for the rules, for sizes that are numbers. core/symbolic/sym_dim.h has them for sizes that are
+// expressions; each rule is a template over both. A rule writes `if (a == b)` to choose a case, `expect(a == b)` to
+// require equality, and `surely(a == b)` or identical(a, b) if the answer only saves work. Internal to the library.
 #pragma once
 
 #include <algorithm>
@@ -23,13 +23,13 @@ inline int64_t clamp_size(int64_t a, int64_t lo, int64_t hi) { return std::min(s
 inline bool add_overflows(int64_t a, int64_t b, int64_t* out) { return __builtin_add_overflow(a, b, out); }
 inline bool mul_overflows(int64_t a, int64_t b, int64_t* out) { return __builtin_mul_overflow(a, b, out); }
 
-// The length of an axis over which lengths `a` and `b` broadcast, or false if they do not.
+// Sets `out` to the length of an axis that broadcasts lengths `a` and `b`. Returns false if they do not broadcast.
 inline bool broadcast_size(int64_t a, int64_t b, int64_t* out) {
   *out = a == 1 ? b : a;
   return a == b || a == 1 || b == 1;
 }
 
-// True if the words are equal, so that the shapes surely are.
+// True if the sizes are identical, so that the shapes are certainly equal.
 template <class T>
 bool identical(const BasicDims<T>& a, const BasicDims<T>& b) {
   if (a.rank() != b.rank()) return false;

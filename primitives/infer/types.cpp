@@ -6,7 +6,7 @@
 namespace tenon::infer {
 namespace {
 
-// The dtype a row of `domain` computes in for arguments of `type`, or none.
+// The dtype in which a row of `domain` is computed for arguments of `type`; none if there is none.
 DType fitting(table::Domain domain, DType type) {
   if (table::in_domain(domain, type)) return type;
   const bool integral = !is_floating(type);

@@ -1,4 +1,4 @@
-// The rules of view.h for sizes of any type: dims of views. Strides are numbers; view.cpp has them.
+// The rules of view.h for sizes of any type: dims of views. Strides are always numbers and are in view.cpp.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ inline Status check_rank(std::string_view op, size_t rank) {
   return wrong(op, "rank {} is more than {}.", rank, EP_MAX_RANK);
 }
 
-// `target` with its -1 replaced. The number of elements stays.
+// `target` with its -1 replaced. The number of elements is unchanged.
 template <class T>
 Result<BasicDims<T>> reshape(std::string_view op, const BasicDims<T>& dims, std::span<const T> target) {
   TENON_RETURN_IF_ERROR(check_rank(op, target.size()));
@@ -62,8 +62,8 @@ Result<BasicDims<T>> flatten(std::string_view op, const BasicDims<T>& dims, int6
   return result;
 }
 
-// Checks the `axes` of a permutation of `dims`, which name each axis once, and makes them positive. Axis i of the
-// result is axis axes[i] of `dims`.
+// Checks that `axes` is a permutation of the axes of `dims`, and makes the axes non-negative. Axis i of the result is
+// axis axes[i] of `dims`.
 template <class T>
 Result<Dims> permutation(std::string_view op, const BasicDims<T>& dims, std::span<const int64_t> axes) {
   const int32_t rank = dims.rank();
@@ -77,7 +77,7 @@ Result<Dims> permutation(std::string_view op, const BasicDims<T>& dims, std::spa
   return result;
 }
 
-// `list` in the order of `axes`, which permutation() gave.
+// `list` in the order of `axes`, a result of permutation().
 template <class T>
 BasicDims<T> permuted(const BasicDims<T>& list, const Dims& axes) {
   BasicDims<T> result = list;
@@ -95,7 +95,7 @@ Result<BasicSliceRange<T>> slice_range(std::string_view op, T dim, T start, T st
   const T first = bound(start);
   const T last = bound(stop);
   const T distance = max_size(step > 0 ? last - first : first - last, T(0));
-  constexpr int64_t longest = (int64_t{1} << 62) - 1;  // a step beyond takes one element, as this one does
+  constexpr int64_t longest = (int64_t{1} << 62) - 1;  // a longer step also takes one element
   const int64_t stride = step > longest || step < -longest ? longest : step < 0 ? -step : step;
   const T length = ceil_div(distance, T(stride));
   if (surely(length == 0)) return BasicSliceRange<T>{max_size(first, T(0)), 0, 1};
@@ -111,8 +111,8 @@ Result<T> selected(std::string_view op, T dim, int32_t axis, T index) {
   return index < 0 ? index + dim : index;
 }
 
-// Axes of 1 of `dims` repeated to `target`, where -1 keeps a dim; the bit of each axis that keeps its length is set in
-// `kept`. The stride of the others is 0: such a view may not be written.
+// Repeats axes of length 1 of `dims` to `target`; -1 keeps a dim. Sets in `kept` the bit of each axis that keeps its
+// length. The other axes have stride 0, so such a view must not be written.
 template <class T>
 Result<BasicDims<T>> expand_dims(std::string_view op, const BasicDims<T>& dims, std::span<const T> target,
                                  uint32_t* kept) {
@@ -138,7 +138,7 @@ Result<BasicDims<T>> expand_dims(std::string_view op, const BasicDims<T>& dims, 
   return checked(op, result);
 }
 
-// The axes of length 1 among `axes` (none named: among all), as a bit mask.
+// The axes of length 1 among `axes` (if empty: among all), as a bit mask.
 template <class T>
 Result<uint32_t> squeezed(std::string_view op, const BasicDims<T>& dims, std::span<const int64_t> axes) {
   TENON_ASSIGN_OR_RETURN(const uint32_t mask, axis_mask(op, axes, dims.rank()));
@@ -159,10 +159,10 @@ BasicDims<T> without(const BasicDims<T>& list, uint32_t gone) {
   return result;
 }
 
-// The axes that `axes` insert into a shape of `rank` axes, as a bit mask.
+// The axes that `axes` inserts into a shape of `rank` axes, as a bit mask.
 Result<uint32_t> unsqueezed(std::string_view op, int32_t rank, std::span<const int64_t> axes);
 
-// `dims` with axes of 1 where the bits are set.
+// `dims` with axes of length 1 inserted where the bits are set.
 template <class T>
 BasicDims<T> with_ones(const BasicDims<T>& dims, uint32_t inserted) {
   BasicDims<T> result;

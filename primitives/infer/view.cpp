@@ -13,7 +13,7 @@ std::optional<Dims> reshape_strides(const View& view, const Dims& target) {
   if (element_count(target) == 0) return contiguous_strides(target);
   Dims strides = Dims::filled(target.rank(), 1);
   int32_t to = target.rank() - 1;
-  int64_t chunk = 1;  // elements of the source axes so far that are walked as one, `base` apart
+  int64_t chunk = 1;  // elements of the merged source axes so far, `base` apart
   int64_t base = view.dims.empty() ? 1 : view.strides.back();
   for (int32_t axis = view.dims.rank() - 1; axis >= 0; --axis) {
     chunk *= view.dims[axis];
@@ -83,7 +83,7 @@ Result<View> unsqueeze(std::string_view op, const View& view, std::span<const in
 }
 
 bool is_injective(const Dims& dims, const Dims& strides) {
-  int32_t order[EP_MAX_RANK];  // axes longer than 1, the least stride first
+  int32_t order[EP_MAX_RANK];  // axes longer than 1, by increasing stride
   int32_t count = 0;
   for (int32_t axis = 0; axis < dims.rank(); ++axis) {
     if (dims[axis] == 0) return true;
@@ -92,7 +92,7 @@ bool is_injective(const Dims& dims, const Dims& strides) {
     for (; at > 0 && strides[order[at - 1]] > strides[axis]; --at) order[at] = order[at - 1];
     order[at] = axis;
   }
-  int64_t reach = 0;  // the highest offset that the axes so far reach
+  int64_t reach = 0;  // the greatest offset along the axes so far
   for (int32_t i = 0; i < count; ++i) {
     if (strides[order[i]] <= reach) return false;
     reach += (dims[order[i]] - 1) * strides[order[i]];

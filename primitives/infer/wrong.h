@@ -1,4 +1,4 @@
-// The failure of a rule: a sentence that begins with the name of the op. Internal to primitives/infer.
+// The error of a rule: a sentence that begins with the name of the op. Internal to primitives/infer.
 #pragma once
 
 #include <string_view>

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kNone = -std::numeric_limits<double>::infinity();
 
-// The rows of one batch and head of `operand`, one after the other. They are read once for all queries.
+// The consecutive rows of one batch and head of `operand`. They are read once for all queries.
 struct Rows {
   std::vector<double> numbers;
   int64_t columns = 0;
@@ -26,7 +26,7 @@ struct Rows {
   const double* row(int64_t i) const { return numbers.data() + i * columns; }
 };
 
-// What all queries of one launch share.
+// The values that all queries of one launch share.
 struct Attention {
   Operand query, key, value, bias, lengths;
   ep_attention_attributes at;
@@ -37,8 +37,8 @@ struct Attention {
     return lengths ? std::clamp<int64_t>(lengths.get<int64_t>(&batch), 0, key.dim(2)) : key.dim(2);
   }
 
-  // The score of key `j`, a row of `keys`, for the query at `index` (batch, head, query), whose numbers are `numbers`;
-  // -inf where the key takes no part.
+  // The score of key `j`, a row of `keys`, for the query at `index` (batch, head, query) with the elements `numbers`.
+  // Returns -inf if the key is masked.
   double score(const int64_t* index, int64_t j, const Rows& keys, const double* numbers) const {
     const int64_t count = length(index[0]);
     const int64_t position = index[2] + (at.align == EP_ATTENTION_END ? count - query.dim(2) : 0);

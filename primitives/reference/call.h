@@ -1,4 +1,4 @@
-// One run of a reference kernel: operands with their addresses, launch scalars, and the first fault met.
+// One run of a reference kernel: operands with their addresses, launch scalars, and the first fault.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace tenon::reference {
 
-// An operand and where it lies. Indices are one per axis; `at` gives the offset in elements.
+// An operand and its address. An index has one number per axis; `at` returns the offset in elements.
 struct Operand {
   const ep_operand_desc* desc = nullptr;
   void* data = nullptr;
@@ -42,11 +42,11 @@ struct Call {
   const ep_primitive_desc& desc;
   void* const* operands;
   std::span<const ep_scalar> scalars;
-  ep_fault fault = {};  // the first one; code 0: none
+  ep_fault fault = {};  // the first fault; code 0: none
 
   Operand find(int32_t role) const;
   Operand operator[](int32_t role) const { return find(role); }
-  // Launch scalar `slot`: the baked one where there is one; 0 where it was not given.
+  // Launch scalar `slot`: the baked one if there is one; 0 if it was not given.
   ep_scalar scalar(int32_t slot) const;
   template <class T>
   T parameter(int32_t slot) const {
@@ -55,7 +55,7 @@ struct Call {
   void report(int32_t code, int32_t role, int64_t value, int64_t limit);
 };
 
-// Calls visit(index) for every index within `dims`, the last axis fastest.
+// Calls visit(index) for every index within `dims`, in row-major order.
 template <class Visit>
 void for_each_index(std::span<const int64_t> dims, Visit&& visit) {
   int64_t index[EP_MAX_RANK] = {};

@@ -42,7 +42,7 @@ int64_t sign_extend(uint64_t value, int32_t bits) {
   return static_cast<int64_t>(value << shift) >> shift;
 }
 
-// `value` truncated toward zero and limited to the range of an integer of `bits` bits.
+// `value` truncated toward zero and clamped to the range of an integer of `bits` bits.
 uint64_t saturate(double value, int32_t bits, bool is_signed) {
   if (std::isnan(value)) return 0;
   const double limit = std::ldexp(1.0, is_signed ? bits - 1 : bits);

@@ -1,5 +1,5 @@
-// Elements of any dtype read and written as one of three types: double for floating dtypes, int64_t for signed
-// integers, uint64_t for unsigned ones and bool.
+// Reads and writes elements of any dtype as one of three types: double for floating dtypes, int64_t for signed
+// integers, uint64_t for unsigned integers and bool.
 #pragma once
 
 #include <cstdint>
@@ -9,23 +9,23 @@
 
 namespace tenon::reference {
 
-// Element `index` (in elements from `base`), converted to T as a copy with cast would: integers wrap, floats truncate
-// toward zero and saturate, NaN is 0.
+// Element `index` (in elements from `base`), converted to T as `cast` does: integers wrap, floats truncate toward zero
+// and saturate, NaN becomes 0.
 template <class T>
 T load(DType dtype, const void* base, int64_t index);
 
-// The inverse: rounds once, wraps, saturates; to bool is `value != 0`.
+// The inverse: rounds once, wraps, saturates; bool stores `value != 0`.
 template <class T>
 void store(DType dtype, void* base, int64_t index, T value);
 
 // A launch scalar, whatever its dtype, as T.
 template <class T>
 T scalar_value(const ep_scalar& scalar);
-// The same, rounded to its dtype as an element would be.
+// The same, rounded to the scalar's dtype as an element would be.
 template <class T>
 T scalar_element(const ep_scalar& scalar);
 
-// Calls function(T{}) with the type that elements of `dtype` are computed in.
+// Calls function(T{}), where T is the type for computing with elements of `dtype`.
 template <class Function>
 auto with_compute_type(DType dtype, Function&& function) {
   switch (dtype_info(dtype).type_class) {

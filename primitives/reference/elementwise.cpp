@@ -1,4 +1,4 @@
-// fill, copy, unary, binary, ternary: each element by itself.
+// fill, copy, unary, binary, ternary: kernels that compute each element independently.
 #include "primitives/descriptor/quantisation.h"
 #include "primitives/reference/call.h"
 #include "primitives/reference/quantisation.h"
@@ -8,7 +8,7 @@
 namespace tenon::reference {
 namespace {
 
-// A bool keeps the low bit of the result of a bit function, so that ~1 is 0.
+// A bool keeps only the low bit of the result of a bit function, so that ~1 is 0.
 template <class T>
 T held(DType dtype, T value) {
   if constexpr (std::is_same_v<T, uint64_t>) return dtype == DType::boolean ? value & 1 : value;

@@ -1,4 +1,4 @@
-// fft: the sum that ep_api.h states.
+// fft: the sum defined in ep_api.h.
 #include <cmath>
 #include <numbers>
 
@@ -7,7 +7,7 @@
 namespace tenon::reference {
 namespace {
 
-// Element `index`, whose place along `axis` is j, of the whole sequence of n complex numbers.
+// Element `index`, at position j along `axis`, of the whole sequence of n complex numbers.
 struct Pair {
   double real;
   double imaginary;

@@ -9,14 +9,14 @@
 namespace tenon::reference {
 namespace {
 
-// The number of an element of `operand` in row-major order.
+// The row-major number of an element of `operand`.
 int64_t row_major(const Operand& operand, const int64_t* index) {
   int64_t at = 0;
   for (int32_t axis = 0; axis < operand.rank(); ++axis) at = at * operand.dim(axis) + index[axis];
   return at;
 }
 
-// Calls visit(at) for each position of `wide` inside the window of `out`, and returns by how much an average divides.
+// Calls visit(at) for each position of `wide` inside the window of `out`. Returns the divisor of an average.
 template <class Visit>
 int64_t for_each_in_window(const ep_pooling_attributes& attributes, const Operand& wide, const int64_t* out,
                            Visit&& visit) {
@@ -39,7 +39,7 @@ int64_t for_each_in_window(const ep_pooling_attributes& attributes, const Operan
   return attributes.op == EP_POOLING_AVERAGE ? inside : padded;
 }
 
-// The position in its plane of element `number`, which is in range.
+// The position of element `number`, which is in range, in its plane.
 void unravel(const Operand& wide, int64_t number, int64_t* at) {
   for (int32_t axis = wide.rank() - 1; axis >= 2; --axis) {
     at[axis] = number % wide.dim(axis);
@@ -47,8 +47,8 @@ void unravel(const Operand& wide, int64_t number, int64_t* at) {
   }
 }
 
-// What the backward kinds of norms read. Elements of one group have one mean: those of a row of a layer_norm, or those
-// of a channel of a batch_norm. Elements with one parameter share an element of SCALE.
+// The operands of the backward kinds of norms. The elements of one group share a mean: a group is a row of a layer_norm
+// or a channel of a batch_norm. Elements with the same parameter share an element of SCALE.
 struct Norm {
   Norm(Call& call, int32_t axis, bool of_channels)
       : src(call[EP_ROLE_SRC]),
@@ -59,7 +59,7 @@ struct Norm {
         first(axis),
         channels(of_channels) {}
 
-  // The index of the group of an element, in the dims of MEAN.
+  // The index of an element's group, in the dims of MEAN.
   void group(const int64_t* index, int64_t* at) const {
     if (channels) {
       at[0] = index[first];
@@ -77,11 +77,11 @@ struct Norm {
   }
 
   Operand src, gradient, scale, mean, inv_std;
-  int32_t first;  // SCALE has the axes from here on; of a batch_norm this one alone
+  int32_t first;  // SCALE has the axes from this one on; for batch_norm only this axis
   bool channels;  // MEAN has one element for each index of axis `first`
 };
 
-// Adds `value` to the parameter of each element, in the order of elements, and writes the sums into `dst`.
+// Adds `value` of each element to the element's parameter, in the order of elements, and writes the sums into `dst`.
 template <class Value>
 void sum_parameters(const Norm& norm, const Operand& dst, Value&& value) {
   std::vector<double> sums(static_cast<size_t>(

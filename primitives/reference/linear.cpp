@@ -26,8 +26,8 @@ T with_epilogues(const Call& call, T value, const int64_t* index) {
   return value;
 }
 
-// The input position that a tap reads: position * stride - pad + tap * dilation. Of a transposed convolution, the
-// position whose tap writes here.
+// The input position that a tap reads: position * stride - pad + tap * dilation. For a transposed convolution, the
+// position whose tap writes to this element.
 struct Tap {
   int64_t position;
   bool inside;
@@ -84,8 +84,8 @@ T convolve(const Call& call, const int64_t* out, Source source, Kernel kernel) {
   return total;
 }
 
-// A matmul or convolution of which some operand is quantised. `sum(zero, index, left, right)` is the sum of products,
-// in the type of `zero`, for one element of DST.
+// A matmul or convolution with a quantised operand. `sum(zero, index, left, right)` returns the sum of products, in the
+// type of `zero`, for one element of DST.
 template <class Sum>
 void run_quantised(Call& call, int32_t right_role, Sum sum) {
   const Quantised dst(call, EP_ROLE_DST);

@@ -1,5 +1,5 @@
-// linear_algebra, in double precision by methods that are short: elimination, Householder's reflections, and Jacobi's
-// rotations for singular values and eigenvalues (G. H. Golub, C. F. Van Loan: Matrix Computations, chapters 3, 5, 8).
+// linear_algebra, in double precision by short methods: elimination, Householder's reflections, and Jacobi's rotations
+// for singular values and eigenvalues (G. H. Golub, C. F. Van Loan: Matrix Computations, chapters 3, 5, 8).
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -44,7 +44,7 @@ void swap_rows(Matrix* a, int64_t i, int64_t j) {
   for (int64_t column = 0; i != j && column < a->columns; ++column) std::swap((*a)(i, column), (*a)(j, column));
 }
 
-// L and U in the place of `a`; the row that each row was swapped with.
+// Replaces `a` by L and U. Returns, for each row, the row that it was swapped with.
 std::vector<int64_t> factor(Matrix* a) {
   std::vector<int64_t> pivots;
   for (int64_t k = 0; k < std::min(a->rows, a->columns); ++k) {
@@ -62,7 +62,7 @@ std::vector<int64_t> factor(Matrix* a) {
   return pivots;
 }
 
-// b = the solution of a triangular system. False: the diagonal has a 0.
+// Replaces b by the solution of a triangular system. Returns false if the diagonal has a 0.
 bool substitute(const Matrix& a, bool upper, bool unit, Matrix* b) {
   const int64_t n = a.rows;
   for (int64_t step = 0; step < n; ++step) {
@@ -83,7 +83,8 @@ bool solve(Matrix a, Matrix* b) {
   return substitute(a, false, true, b) && substitute(a, true, false, b);
 }
 
-// The lower factor of the matrix whose lower triangle `a` holds.
+// Replaces `a`, the lower triangle of a symmetric matrix, by its lower Cholesky factor. Returns false if the matrix is
+// not positive definite.
 bool cholesky(Matrix* a) {
   for (int64_t j = 0; j < a->rows; ++j) {
     for (int64_t i = 0; i < j; ++i) (*a)(i, j) = 0;
@@ -97,13 +98,13 @@ bool cholesky(Matrix* a) {
   return true;
 }
 
-// `a` becomes R; the whole orthogonal matrix is returned.
+// Replaces `a` by R and returns the whole orthogonal matrix.
 Matrix reflect(Matrix* a) {
   Matrix q = identity(a->rows);
   for (int64_t k = 0; k < std::min(a->rows, a->columns); ++k) {
     double below = 0;
     for (int64_t i = k + 1; i < a->rows; ++i) below += (*a)(i, k) * (*a)(i, k);
-    if (below == 0) continue;  // nothing to make 0
+    if (below == 0) continue;  // already 0
     const double alpha = (*a)(k, k);
     const double beta = -std::copysign(std::sqrt(alpha * alpha + below), alpha);
     std::vector<double> v(static_cast<size_t>(a->rows));
@@ -150,7 +151,7 @@ std::vector<int64_t> sorted_places(const std::vector<double>& values, bool desce
   return places;
 }
 
-// The columns of `a` at `places`.
+// The columns of `a` at the positions `places`.
 Matrix taken(const Matrix& a, const std::vector<int64_t>& places) {
   Matrix result(a.rows, static_cast<int64_t>(places.size()));
   for (int64_t i = 0; i < result.rows; ++i) {
@@ -159,7 +160,7 @@ Matrix taken(const Matrix& a, const std::vector<int64_t>& places) {
   return result;
 }
 
-// Makes the columns of `u`, and the rows of `vh` if there is one, have the sign that ep_api.h says.
+// Gives the columns of `u`, and the rows of `vh` if there is one, the sign that ep_api.h defines.
 void set_signs(Matrix* u, Matrix* vh) {
   for (int64_t j = 0; j < u->columns; ++j) {
     double greatest = 0;
@@ -172,7 +173,7 @@ void set_signs(Matrix* u, Matrix* vh) {
   }
 }
 
-// Eigenvalues of the symmetric `a`, the least first, and its vectors as columns.
+// The eigenvalues of the symmetric `a` in increasing order, and its eigenvectors as columns.
 std::pair<std::vector<double>, Matrix> eigen(Matrix a) {
   const int64_t n = a.rows;
   Matrix vectors = identity(n);
@@ -217,7 +218,7 @@ double dot(const Matrix& a, int64_t p, int64_t q) {
   return sum;
 }
 
-// Column j of `u`, which is 0, becomes a unit vector that is orthogonal to the columns before it.
+// Replaces column j of `u`, which is 0, by a unit vector that is orthogonal to the columns before it.
 void complete(Matrix* u, int64_t j) {
   for (int64_t axis = 0; axis < u->rows; ++axis) {
     for (int64_t i = 0; i < u->rows; ++i) (*u)(i, j) = i == axis ? 1 : 0;
@@ -275,7 +276,7 @@ Svd svd(const Matrix& a) {
   return result;
 }
 
-// The X of least length with the least residual of a X = b.
+// The X of least norm that minimises the residual of a X = b.
 Matrix least_squares(const Matrix& a, const Matrix& b, double epsilon) {
   const Svd parts = svd(a);
   Matrix x(a.columns, b.columns);
@@ -310,7 +311,7 @@ struct Item {
   void write(int32_t role, Matrix a) const {
     const Operand operand = call[role];
     if (!operand) return;
-    a.columns = operand.dim(batch_rank + 1);  // of vectors and Q, whose columns may be fewer
+    a.columns = operand.dim(batch_rank + 1);  // vectors and Q may have fewer columns
     each(operand, a, [&](const int64_t* at, double& element) { operand.set(at, element); });
   }
   void write(int32_t role, const std::vector<double>& values) const {
@@ -401,7 +402,7 @@ void write_qr(const Item& item, Matrix a) {
   item.write(EP_ROLE_DST_R, a);
 }
 
-// False: the matrix is bad.
+// Returns false if the matrix is bad.
 bool run_item(const Item& item) {
   const ep_linear_algebra_attributes& at = item.call.desc.attributes.linear_algebra;
   const bool upper = (at.flags & EP_LINEAR_FLAG_UPPER) != 0;

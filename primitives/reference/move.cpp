@@ -12,7 +12,7 @@ void move_element(const Operand& dst, const int64_t* to, const Operand& src, con
   with_compute_type(src.dtype(), [&](auto type) { dst.set(to, src.get<decltype(type)>(from)); });
 }
 
-// Copies `part` to or from the stretch of `whole` that begins at `start` along `axis`.
+// Copies `part` to or from the range of `whole` that begins at `start` along `axis`.
 void copy_part(const Operand& whole, const Operand& part, int32_t axis, int64_t start, bool into_whole) {
   for_each_index(part.dims(), [&](const int64_t* index) {
     int64_t at[EP_MAX_RANK];
@@ -26,7 +26,7 @@ void copy_part(const Operand& whole, const Operand& part, int32_t axis, int64_t 
   });
 }
 
-// The index in the source of element `at` of the padded axis; -1: the element is the padding value.
+// The source index of element `at` of the padded axis; -1 if the element is the padding value.
 int64_t pad_source(int32_t mode, int64_t at, int64_t dim) {
   if (at >= 0 && at < dim) return at;
   if (mode == EP_PAD_EDGE) return at < 0 ? 0 : dim - 1;
@@ -34,7 +34,8 @@ int64_t pad_source(int32_t mode, int64_t at, int64_t dim) {
   return -1;
 }
 
-// taken_from for EP_GATHER_COORDINATES: `batch` axes, then those of the places, then those of whole slices.
+// taken_from for EP_GATHER_COORDINATES. `index` has `batch` axes, then the axes of the places, then the axes of the
+// slices.
 bool taken_at_coordinates(Call& call, int32_t batch, const Operand& src, const int64_t* index, int64_t* from) {
   const Operand indices = call[EP_ROLE_INDICES];
   const int32_t places = indices.rank() - 1;
@@ -57,8 +58,8 @@ bool taken_at_coordinates(Call& call, int32_t batch, const Operand& src, const i
   return true;
 }
 
-// Where gather, or scatter the other way, finds element `index` of what is taken. False: a bad index, which is
-// reported.
+// Sets `from` to the position in SRC of element `index` of the gathered (or scattered) tensor. Reports a bad index and
+// returns false.
 bool taken_from(Call& call, int32_t axis, int32_t mode, const Operand& src, const int64_t* index, int64_t* from) {
   if (mode == EP_GATHER_COORDINATES) return taken_at_coordinates(call, axis, src, index, from);
   const Operand indices = call[EP_ROLE_INDICES];

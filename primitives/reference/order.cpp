@@ -1,5 +1,4 @@
-// scan, sort, top_k, unique, nonzero, one_hot: kernels that put elements in order, combine them one after the other, or
-// find them.
+// scan, sort, top_k, unique, nonzero, one_hot: kernels that sort, scan or find elements.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -32,7 +31,7 @@ std::vector<T> line_of(const Operand& operand, int32_t axis, const int64_t* star
   return line;
 }
 
-// Writes as many of `values` as fit. An operand that is absent takes none.
+// Writes as many of `values` as fit. Does nothing if the operand is absent.
 template <class T>
 void put_line(const Operand& operand, int32_t axis, const int64_t* start, const std::vector<T>& values) {
   if (!operand) return;
@@ -67,7 +66,7 @@ double neutral(int32_t op, double) {
   return op == EP_SCAN_MIN ? inf : -inf;
 }
 
-// Of integers with `bits` bits.
+// The neutral element for integers of `bits` bits.
 template <class T>
 T neutral_integer(int32_t op, int32_t bits) {
   if (op == EP_SCAN_SUM || op == EP_SCAN_PROD) return op == EP_SCAN_SUM ? 0 : 1;
@@ -93,7 +92,7 @@ T combined(int32_t op, T x, T y) {
   return x;
 }
 
-// True if `x` takes the place of `best` in a scan by max or min.
+// True if `x` replaces `best` in a scan by max or min.
 template <class T>
 bool replaces(int32_t op, T x, T best) {
   if (prelude::ep_isnan(x)) return true;
@@ -121,7 +120,7 @@ bool row_less(const std::vector<T>& a, const std::vector<T>& b) {
   return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), less<T>);
 }
 
-// Which rows stand for others (in the order of the result), and which of these stands for each row.
+// `first`: the first row of each class of equal rows, in the order of the result. `inverse`: the class of each row.
 struct Classes {
   std::vector<int64_t> first;
   std::vector<int64_t> inverse;
@@ -154,7 +153,7 @@ Classes classes_of(const Rows<T>& rows, int32_t order) {
   return in_order;
 }
 
-// The list, and zeros behind it.
+// Writes the list, then zeros.
 void put_list(const Operand& operand, std::vector<int64_t> values) {
   if (!operand) return;
   values.resize(static_cast<size_t>(operand.dim(0)));

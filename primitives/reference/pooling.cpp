@@ -6,7 +6,7 @@
 namespace tenon::reference {
 namespace {
 
-// What a kernel has found so far in one window.
+// The results of a kernel in one window so far.
 template <class T>
 struct Window {
   T greatest = std::is_same_v<T, double> ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();

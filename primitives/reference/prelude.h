@@ -57,7 +57,7 @@ T ep_abs(T x) {
     return x < 0 ? ep_neg(x) : x;
 }
 inline uint64_t ep_abs(uint64_t x) { return x; }
-// On integers the caller has already refused a divisor of 0. The quotient of the least integer and -1 wraps.
+// For integers the caller has already rejected a divisor of 0. The quotient of the least integer and -1 wraps.
 template <class T>
 T ep_div(T x, T y) {
   if constexpr (std::is_same_v<T, int64_t>) {
@@ -89,7 +89,8 @@ inline double ep_atanh(double x) { return std::atanh(x); }
 inline double ep_erf(double x) { return std::erf(x); }
 inline double ep_erfc(double x) { return std::erfc(x); }
 inline double ep_lgamma(double x) { return std::lgamma(x); }
-// The asymptotic series from 30 on, where four terms do, and the recurrence from there downward, in long double.
+// In long double: the asymptotic series for x >= 30, where four terms suffice; for smaller x the recurrence down from
+// there.
 inline double ep_digamma(double x) {
   constexpr long double pi = 3.14159265358979323846L;
   if (std::fabs(x) < 1e-30) return -1 / x;
@@ -200,7 +201,7 @@ T ep_mod(T x, T y) {
   else
     return rest;
 }
-// The greatest whole number not above the exact quotient.
+// The greatest integer not above the exact quotient.
 template <class T>
 T ep_floor_div(T x, T y) {
   if constexpr (is_float<T>) {
@@ -274,7 +275,7 @@ template <class T>
 T ep_bit_not(T x) {
   return ~x;
 }
-// A shift by 64 or more; narrower dtypes lose their bits when the result is stored, or shift in copies of the sign.
+// A shift by 64 or more returns 0 or copies of the sign. Narrower dtypes lose the high bits when the result is stored.
 template <class T>
 T ep_shl(T x, T y) {
   return raw(y) >= 64 ? T{0} : wrap<T>(raw(x) << raw(y));

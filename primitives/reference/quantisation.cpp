@@ -1,4 +1,4 @@
-// quantise and dequantise, and what they have in common with products of quantised operands.
+// quantise and dequantise, and the code they share with products of quantised operands.
 #include "primitives/reference/quantisation.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Quantised operands of a run: their numbers as real ones, and back ("Quantisation" in ep_api.h).
+// Quantised operands of a run: converts their numbers to real numbers and back ("Quantisation" in ep_api.h).
 #pragma once
 
 #include "primitives/reference/call.h"
@@ -13,17 +13,17 @@ class Quantised {
   explicit operator bool() const { return scale_ || zero_point_; }
   const Operand& operand() const { return operand_; }
 
-  // The integer less its zero point.
+  // The integer minus its zero point.
   int64_t integer(const int64_t* index) const;
-  // The real number at `index`; of an operand that is not quantised, the number itself. The product of an integer of 33
-  // bits and a scale of 24 is exact.
+  // The real number at `index`. If the operand is not quantised, returns the number itself. The product of an integer
+  // of 33 bits and a scale of 24 bits is exact.
   long double real(const int64_t* index) const;
-  // Stores the number that stands for `value`; of an operand that is not quantised, `value` rounded to its dtype.
+  // Stores the number that represents `value`. If the operand is not quantised, stores `value` rounded to its dtype.
   void write(const int64_t* index, double value) const;
 
  private:
   double scale(const int64_t* index) const;
-  // Where scale and zero point of the element at `index` lie.
+  // The index of the scale and zero point of the element at `index`.
   void parameter_index(const int64_t* index, int64_t* out) const;
 
   Operand operand_, scale_, zero_point_;

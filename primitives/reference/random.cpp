@@ -1,4 +1,4 @@
-// random: Philox4x32-10, and what ep_api.h makes of its words.
+// random: Philox4x32-10, and the conversion of its words as defined in ep_api.h.
 #include <array>
 #include <cmath>
 
@@ -45,7 +45,7 @@ float logarithm(uint32_t word) {
   return static_cast<float>(exponent - 24) * 0.693147182F + (2 * s) * (1 + series);
 }
 
-// Element `which`, 0 or 1, of the pair that two words give.
+// Element `which`, 0 or 1, of the pair that two words yield.
 float normal(uint32_t w, uint32_t v, int which) {
   const float r = std::sqrt(-2 * logarithm(w));
   const float a = (static_cast<float>(v >> 8 & 0x3fffff) * 0x1p-22F - 0.5F) * 1.57079637F;

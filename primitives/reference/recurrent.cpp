@@ -1,4 +1,4 @@
-// recurrent: one element of the batch after another, step after step.
+// recurrent: one element of the batch after another, step by step.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -54,7 +54,7 @@ class Cell {
  private:
   enum Gate : uint8_t { I = 0, O = 1, F = 2, C = 3, Z = 0, R = 1, H = 2 };
 
-  // Where the rows of `gate`, in ONNX's order, stand.
+  // The position of the rows of `gate`, which is numbered in ONNX's order.
   int64_t block(int gate) const {
     if ((at_.flags & EP_RECURRENT_FLAG_TORCH) == 0) return gate;
     constexpr int lstm[] = {0, 3, 1, 2};

@@ -13,7 +13,7 @@ struct Tap {
   double weight;
 };
 
-// What one index of DST reads along one axis.
+// The elements that one index of DST reads along one axis.
 struct Taps {
   std::vector<Tap> taps;
   bool outside = false;

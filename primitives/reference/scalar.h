@@ -1,4 +1,4 @@
-// The rows of scalar_ops.def, computed by plain functions of <cmath> on double, int64_t and uint64_t.
+// The rows of scalar_ops.def, computed with plain <cmath> functions on double, int64_t and uint64_t.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace tenon::reference {
 
-// T is double, int64_t or uint64_t; the op must be defined on T's dtypes. Truth values come as 0 and 1.
+// T is double, int64_t or uint64_t; the op must be defined on T's dtypes. Booleans are 0 and 1.
 template <class T>
 T unary(int32_t op, T x, T a, T b);
 template <class T>
@@ -15,7 +15,7 @@ T binary(int32_t op, T x, T y);
 template <class T>
 T ternary(int32_t op, T x, T y, T z);
 
-// The four steps of a reduction of n elements: start, combine(so far, map(x)) for each, finish.
+// The steps of a reduction of n elements: start, combine(so far, map(x)) for each element, finish.
 template <class T>
 T reduce_init(int32_t op);
 template <class T>
@@ -25,7 +25,7 @@ T reduce_combine(int32_t op, T x, T y);
 template <class T>
 T reduce_finish(int32_t op, T x, int64_t n);
 
-// The EP_FAULT_* code of dividing by y, an integer; 0 if the division is fine. Floats have no fault.
+// The EP_FAULT_* code of a division by the integer y; 0 if y is valid. Floats have no fault.
 template <class T>
 int32_t divisor_fault(T y);
 

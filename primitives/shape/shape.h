@@ -1,4 +1,4 @@
-// Dims: a short vector of int64 held inline, up to EP_MAX_RANK; used for shapes and for strides (in elements). Its
+// Dims: a short vector of int64 stored inline, up to EP_MAX_RANK. It holds shapes and strides (in elements). Its
 // template, BasicDims, also holds sizes that are expressions (core/symbolic).
 #pragma once
 
@@ -16,7 +16,7 @@
 #pragma GCC visibility push(default)  // exported by libtenon.so
 namespace tenon {
 
-// An element of a braced list of sizes: any integer, so that one list may hold int, size_t and int64_t.
+// An element of a braced list of sizes: any integer type, so that one list may mix int, size_t and int64_t.
 struct AnyInt {
   template <class T>
   requires(std::is_convertible_v<T, int64_t> && !std::is_floating_point_v<T>) constexpr AnyInt(T number)
@@ -39,7 +39,7 @@ class BasicDims {
   BasicDims(std::initializer_list<Item> values) : rank_(checked_rank(values.size())) {
     std::transform(values.begin(), values.end(), values_, [](Item each) { return static_cast<T>(each); });
   }
-  // Errors, here and where values are added: invalid_argument for more than EP_MAX_RANK.
+  // Errors, also of functions that add values: invalid_argument for more than EP_MAX_RANK.
   explicit BasicDims(std::span<const T> values) : rank_(checked_rank(values.size())) {
     std::copy(values.begin(), values.end(), values_);
   }
@@ -78,7 +78,7 @@ class BasicDims {
     for (int32_t axis = rank_; axis < rank; ++axis) values_[axis] = value;
     rank_ = rank;
   }
-  // What is new is for the caller to write.
+  // New elements are uninitialised; the caller must write them.
   void resize_for_overwrite(int32_t rank) { rank_ = checked_rank(static_cast<size_t>(rank)); }
   void erase(int64_t axis) {
     std::copy(values_ + axis + 1, values_ + rank_, values_ + axis);
@@ -93,7 +93,7 @@ class BasicDims {
 
   friend bool operator==(const BasicDims& a, const BasicDims& b) {
     if (a.rank_ != b.rank_) return false;
-    for (int32_t axis = 0; axis < a.rank_; ++axis) {  // memcmp costs more than these few
+    for (int32_t axis = 0; axis < a.rank_; ++axis) {  // memcmp is slower for so few elements
       if (a.values_[axis] != b.values_[axis]) return false;
     }
     return true;
@@ -119,7 +119,7 @@ T element_count(const BasicDims<T>& dims) {
   return count;
 }
 
-// Number of elements, or nothing if a dim is negative or the number of bytes (count * bytes_per_element) overflows
+// The number of elements. Nothing if a dim is negative or the number of bytes (count * bytes_per_element) overflows
 // int64.
 std::optional<int64_t> checked_count(const Dims& dims, int64_t bytes_per_element = 8);
 
@@ -135,7 +135,7 @@ inline Dims contiguous_strides(const Dims& dims) {
   return strides;
 }
 
-// True if elements lie one after the other in row-major order (dims of 1 may have any stride; empty tensors are
+// True if the elements are consecutive in row-major order (dims of 1 may have any stride; empty tensors are
 // contiguous).
 bool is_contiguous(const Dims& dims, const Dims& strides);
 

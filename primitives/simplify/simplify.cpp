@@ -8,8 +8,8 @@ namespace {
 
 constexpr int32_t max_rank = 8;
 
-// What the folds share. Each axis belongs to a group. Only neighbours of one group merge, and axes of group `alone`
-// never do. Axis 0 of the arrays is the outermost.
+// Shared by the folds. Each axis belongs to a group. Only neighbours of one group are merged, and axes of group `alone`
+// never are. Axis 0 of the arrays is the outermost.
 struct Folding {
   int32_t rank;
   int64_t* dims;
@@ -63,8 +63,8 @@ struct Folding {
     rank = last + 1;
   }
 
-  // Sorts the axes by the strides of `operand`, the largest first and broadcast axes outermost. The sort is stable;
-  // most often the axes are in order already.
+  // Sorts the axes by the strides of `operand`, the largest first and broadcast axes outermost. The sort is stable, and
+  // the axes are usually in order already.
   void sort_by(int32_t operand) {
     const auto key = [&](int32_t axis) {
       const int64_t stride = strides[operand][axis];

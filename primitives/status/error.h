@@ -9,8 +9,8 @@
 #pragma GCC visibility push(default)  // exported by libtenon.so
 namespace tenon {
 
-// what() is the full message. code() is the kind of failure, by which a program decides what to do. remedy() tells a
-// person what to do, where we know.
+// what() is the full message. code() is the kind of failure, for programs. remedy() says what to do about it, if we
+// know.
 class Error : public std::runtime_error {
  public:
   explicit Error(Status status);
@@ -30,7 +30,7 @@ inline void throw_if_error(const Status& status) {
   if (!status.ok()) throw Error(status);
 }
 
-// The value of `result`, or throws its failure.
+// Returns the value of `result`, or throws its failure.
 template <class T>
 T value_or_throw(Result<T> result) {
   if (!result.ok()) throw Error(result.status());

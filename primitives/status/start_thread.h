@@ -1,4 +1,4 @@
-// Starting a thread where the system may have none left, as under a limit on processes or in a full cgroup.
+// Starts a thread even if the system may have none left, for example because of a process limit or a full cgroup.
 #pragma once
 
 #include <new>
@@ -8,8 +8,8 @@
 
 namespace tenon {
 
-// Makes `*thread`, which is not joinable, run `function`. False if the system has no thread, or no memory for one: the
-// caller then goes on without it.
+// Makes `*thread`, which is not joinable, run `function`. Returns false if the system has no thread or no memory for
+// one; the caller then continues without it.
 template <class F>
 bool start_thread(std::thread* thread, F&& function) {
   try {

@@ -1,6 +1,6 @@
-// Status and Result<T>: how everything inside Tenon says that something failed. The public C++ API throws tenon::Error
-// with the same text. A message is a full sentence with the values in it; `remedy` says what to do, where we know; each
-// layer above may add one line of context.
+// Status and Result<T>: the error values of everything inside Tenon. The public C++ API throws tenon::Error with the
+// same text. A message is a full sentence with the values in it; `remedy` says what to do, if we know; each layer above
+// may add one line of context.
 #pragma once
 
 #include <memory>
@@ -58,7 +58,7 @@ class [[nodiscard]] Status {
   std::shared_ptr<const Failure> failure_;
 };
 
-// A value or the failure to make it. value() may only be called when ok().
+// A value, or the failure to make it. value() may be called only if ok().
 template <class T>
 class [[nodiscard]] Result {
  public:

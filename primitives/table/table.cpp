@@ -61,7 +61,7 @@ constexpr ReduceRow reductions[] = {
 #undef EP_REDUCE
 };
 
-// Ids grow with the rows and have few gaps, so the row of an id is at or before position id - 1.
+// Ids increase with the rows and have few gaps, so the row of an id is at or before position id - 1.
 template <class Row, size_t n>
 const Row* find_id(const Row (&rows)[n], int32_t id) {
   if (id < 1) return nullptr;
@@ -157,7 +157,7 @@ std::string kind_name(int32_t id) {
 }
 
 bool in_domain(Domain domain, DType dtype) {
-  // These types and those after them are made for storing alone: fill writes them, copy casts them.
+  // This dtype and the later ones are only stored: fill writes them, copy casts them.
   if (static_cast<int32_t>(dtype) >= EP_DTYPE_f8e4m3fnuz) return false;
   const DTypeClass type_class = dtype_info(dtype).type_class;
   const bool is_float = type_class == DTypeClass::FLOAT;

@@ -1,5 +1,5 @@
 // The rows of primitives.def and scalar_ops.def as C++ tables: names, ids, domains. All code that prints, checks,
-// parses or walks over kinds and scalar functions reads these tables; there is no second list.
+// parses or iterates over kinds and scalar functions reads these tables; there is no second list.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@
 
 namespace tenon::table {
 
-// On which dtypes a scalar function is defined; the words of scalar_ops.def.
+// The dtypes on which a scalar function is defined. The names are the words of scalar_ops.def.
 enum class Domain : uint8_t { FLOAT, SIGNED, NUMERIC, INTEGER, BITS, BOOL, ANY, COND };
-// The dtype of its result: that of its last argument, or bool.
+// The dtype of the result: the dtype of the last argument, or bool.
 enum class ResultType : uint8_t { SAME, BOOL };
-// DIVISOR: on integers it faults where the last argument is 0.
+// DIVISOR: on integers the function reports a fault if the last argument is 0.
 enum class Check : uint8_t { NONE, DIVISOR };
 
 struct ScalarRow {
@@ -39,7 +39,7 @@ struct KindRow {
   std::string_view name;
   int32_t id;
   uint32_t attribute_size;  // bytes of its struct in ep_attributes
-  int32_t alias;            // EP_ROLE_SRC if that operand may be DST itself, else 0
+  int32_t alias;            // the operand that may be the same memory as DST: EP_ROLE_SRC, or 0 for none
 };
 
 std::span<const KindRow> kinds();
@@ -48,26 +48,26 @@ std::span<const ScalarRow> binary_rows();
 std::span<const ScalarRow> ternary_rows();
 std::span<const ReduceRow> reduce_rows();
 
-// The row with this id or name; null where there is none.
+// The row with this id or name; null if there is none.
 const KindRow* kind_row(int32_t id);
 const KindRow* kind_row(std::string_view name);
 const ScalarRow* unary_row(int32_t id);
 const ScalarRow* binary_row(int32_t id);
 const ScalarRow* ternary_row(int32_t id);
 const ReduceRow* reduce_row(int32_t id);
-// The row of a scalar function of arity 1, 2 or 3; null where there is none.
+// The row of a scalar function of arity 1, 2 or 3; null if there is none.
 const ScalarRow* scalar_row(int32_t arity, std::string_view name);
 const ReduceRow* reduce_row(std::string_view name);
 
-// "matmul", or "kind 47" for an id no row has.
+// "matmul", or "kind 47" for an unknown id.
 std::string kind_name(int32_t id);
 
-// Whether a function of `domain` is defined on `dtype` (for COND: on the chosen values; the condition is bool). None is
-// on the types from f8e4m3fnuz on, which only store.
+// True if a function of `domain` is defined on `dtype` (for COND: the dtype of the chosen values; the condition is
+// bool). False for the dtypes from f8e4m3fnuz on, which are only stored.
 bool in_domain(Domain domain, DType dtype);
 // "floating-point types": for messages.
 std::string_view domain_text(Domain domain);
-// The dtype a row gives for arguments of `dtype` (its last argument's).
+// The result's dtype of `row` for arguments of `dtype` (the dtype of the last argument).
 inline DType result_dtype(const ScalarRow& row, DType dtype) {
   return row.result == ResultType::BOOL ? DType::boolean : dtype;
 }
@@ -75,8 +75,8 @@ inline DType result_dtype(const ScalarRow& row, DType dtype) {
 // "dst", "src_b", "epilogue_1", "src_3" (EP_ROLE_SRC_0 + 3); empty for an unknown role.
 std::string role_name(int32_t role);
 std::optional<int32_t> role_from_name(std::string_view name);
-// DST, DST_INDICES, DST_COUNT, DST_INVERSE, DST_COUNTS, DST_i, SCALE_GRADIENT, SHIFT_GRADIENT, and, for layer_norm and
-// batch_norm_training, MEAN and INV_STD.
+// True if primitives of `kind` write the operand `role`: every DST role, SCALE_GRADIENT, SHIFT_GRADIENT and LOG_SUM.
+// Also true for MEAN and INV_STD of layer_norm, rms_norm, group_norm and batch_norm_training.
 bool is_output(int32_t kind, int32_t role);
 
 }  // namespace tenon::table

@@ -1,4 +1,4 @@
-// The compiled half of fmt, for all of our libraries; everyone else includes the declarations alone.
+// The compiled half of fmt, for all of our libraries. Other files include only its declarations.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

@@ -1,6 +1,6 @@
-// The one way to make text in C++: fmt::format("columns of a ({}) do not match.", k). The compiler checks each format
-// against its arguments. Whatever has a to_string of its own in its namespace (Dims) is an argument as it is.
-// Never included by an installed header: fmt stays inside our libraries.
+// Makes text: fmt::format("columns of a ({}) do not match.", k). The compiler checks each format against its arguments.
+// A type with a to_string in its namespace (Dims) can be an argument. Installed headers never include this file: fmt
+// stays inside our libraries.
 #pragma once
 
 #include <fmt/core.h>
@@ -10,7 +10,7 @@
 
 namespace tenon::text_detail {
 
-void to_string();  // hides the functions of the namespaces around: only those of the type's own namespace count
+void to_string();  // hides to_string of the enclosing namespaces, so that only the type's own namespace is searched
 
 // A function of its own, not a template for any type, such as fmt has.
 template <class T>

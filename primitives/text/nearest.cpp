@@ -6,7 +6,8 @@
 namespace tenon {
 
 size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> before, last, row(b.size() + 1);  // the rows of the last two letters of `a`, and of this one
+  std::vector<size_t> before, last,
+      row(b.size() + 1);  // the rows of the previous two letters of `a`, and of the current one
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (size_t i = 1; i <= a.size(); ++i) {
     before = std::exchange(last, row);

@@ -1,4 +1,4 @@
-// Progress: one line on a terminal's stderr for work that takes longer than a second, and nothing elsewhere.
+// Progress: one line on stderr for work that takes longer than a second. Shown only on a terminal.
 #pragma once
 
 #include <chrono>
@@ -10,8 +10,9 @@
 
 namespace tenon {
 
-// Shows what is done, how much of `total`, and the time so far. Without a total (0) a thread shows it, since nobody
-// calls at() meanwhile; with one at() does, so that a program may fork. Threads: any thread may call its functions.
+// Shows the current work, its part of `total`, and the time so far. Without a total (0) a thread updates the line,
+// since nobody calls at() meanwhile. With a total at() updates it, so that the program may fork. Threads: any thread
+// may call its functions.
 class Progress {
  public:
   explicit Progress(std::string what, uint64_t total = 0);
@@ -19,12 +20,12 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // `done` of `total` parts are done; `what` says what is done now, if it is not empty.
+  // `done` of `total` parts are done. `what` replaces the description of the current work, unless it is empty.
   void at(uint64_t done, std::string what = {});
-  // Removes the line until it is next shown, so that something else can be printed.
+  // Removes the line until the next update, so that something else can be printed.
   void clear();
 
-  // "[=====>    ]  52 %  loading model.onnx, 3 s": what is shown on a line of `width` columns. Apart for tests.
+  // "[=====>    ]  52 %  loading model.onnx, 3 s": the text for a line of `width` columns. Separate for tests.
   static std::string line(const std::string& what, uint64_t done, uint64_t total, double seconds, size_t width);
 
  private:

@@ -1,4 +1,4 @@
-// Text in quotes, as dumps that parse back have it: "a \"rich\" one".
+// Text in quotes, as in dumps that can be parsed back: "a \"rich\" one".
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 #pragma GCC visibility push(default)  // exported by libtenon.so
 namespace tenon {
 
-// `text` in quotes; quotes, backslashes and ends of lines in it are escaped.
+// `text` in quotes, with quotes, backslashes and newlines escaped.
 std::string in_quotes(std::string_view text);
 
-// Reads what in_quotes() wrote from the start of `text`, and puts the text into `out`. Returns how many characters it
-// read; 0 if `text` begins with no quote, or if the closing quote is missing.
+// Parses a text that in_quotes() wrote, from the start of `text`, and stores it in `out`. Returns the number of
+// characters read; 0 if `text` does not begin with a quote or the closing quote is missing.
 size_t read_quoted(std::string_view text, std::string* out);
 
 }  // namespace tenon

@@ -7,7 +7,7 @@
 namespace tenon {
 namespace {
 
-// The character at the start of `text`, and how many bytes it has; of what is no UTF-8 the byte, and 0.
+// The character at the start of `text` and its number of bytes. For invalid UTF-8: the first byte, and 0.
 struct Character {
   uint32_t code;
   size_t bytes;

@@ -1,6 +1,6 @@
-// Text from outside, the names in a model for example, as messages and tables show it: one line that only shows. A line
-// break would begin a line of its own, a control character would command the terminal, and marks of direction would
-// turn what follows.
+// Makes text from outside, such as names in a model, safe for messages and tables: one line that only shows. A newline
+// would start a new line, a control character would command the terminal, and bidirectional marks would reorder the
+// rest.
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@
 #pragma GCC visibility push(default)  // exported by libtenon.so
 namespace tenon {
 
-// `text` with \n, \t and \r for these, \x1b and \u202e for other control characters and marks of direction, \xff for a
-// byte that is no UTF-8.
+// `text` with \n, \t and \r for these characters, \x1b and \u202e for other control characters and bidirectional marks,
+// and \xff for a byte that is not UTF-8.
 std::string visible(std::string_view text);
 
-// The same, but ends of lines stay: a message of several lines.
+// Like `visible`, but keeps newlines, for a message of several lines.
 std::string visible_lines(std::string_view text);
 
-// `text`, visible, in single quotes, as sentences name things.
+// `text`, made visible, in single quotes, as in error sentences.
 std::string quoted(std::string_view text);
 
 }  // namespace tenon

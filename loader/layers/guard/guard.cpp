@@ -28,7 +28,7 @@ bool has_table_of(const Inner& known, const OpenDevice& device) {
   return known.provider == device.provider && std::memcmp(&known.ops, &device.ops, sizeof known.ops) == 0;
 }
 
-// What a function that has thrown answers.
+// The result of a function that has thrown.
 template <class R, class... Args>
 R answer(size_t number, Slot slot, const char* thrown, Args... args) {
   const Status told = thrown_out_of(inner[number]->provider, std::string(slot_name(slot)).c_str(), thrown);
@@ -43,7 +43,7 @@ R answer(size_t number, Slot slot, const char* thrown, Args... args) {
   }
 }
 
-// One class per table, so that a call finds the provider's function at an address that is known.
+// One class per table, so that each call finds the provider's function at a constant address.
 template <size_t number>
 struct Guarding {
   template <Slot slot, class... Args>

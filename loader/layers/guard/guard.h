@@ -1,13 +1,13 @@
-// The guard: what stands between the host and every device, next to the provider. It answers INTERNAL for a function
-// that throws, and says in which function of which provider a thread is (loader/host/plugin_call.h).
+// The guard: the layer directly around the provider's functions, for every device. It turns an exception into INTERNAL,
+// and records the provider and function that a thread is in (loader/host/plugin_call.h).
 #pragma once
 
 #include "loader/loader.h"
 
 namespace tenon::loader {
 
-// Puts the guard's functions in place of `device.ops`. Devices of a provider mostly have one table. There is room for
-// kMostGuarded tables in a process; further ones stay as they are. Threads: any.
+// Puts the guard's functions in place of `device.ops`. The devices of a provider usually share one table. A process can
+// guard kMostGuarded tables; further tables stay unguarded. Threads: any.
 void guard_device(OpenDevice& device);
 
 constexpr size_t kMostGuarded = 8;

@@ -1,5 +1,5 @@
-// Arguments by their type: how the layer checks an argument, which argument the provider gets instead, and what the
-// layer checks after the call. The function does not matter here.
+// Arguments by type: how the layer checks an argument, which argument the provider gets instead, and what the layer
+// checks after the call. These checks do not depend on the function.
 //
 //   pass()                 the argument that the provider gets
 //   after(call, status)    checks what the provider did with the argument; under the lock
@@ -129,7 +129,7 @@ inline bool is_launch(Slot slot) {
   return slot == Slot::primitive_launch || slot == Slot::graph_launch || slot == Slot::kernel_launch;
 }
 
-// An out-parameter that the provider writes on success alone (a fault: on EP_STATUS_FAULT alone).
+// An out-parameter that the provider writes only on success (an ep_fault: only on EP_STATUS_FAULT).
 template <class T>
 struct ValueArgument {
   ValueArgument(Call& call, T* given) : out(given) {
@@ -270,7 +270,7 @@ struct Argument<const ep_command_list_desc*> {
 
   ep_command_list_desc inner{};
   std::vector<ep_binding> bindings;
-  std::vector<Memory*> memories;  // of the bindings
+  std::vector<Memory*> memories;  // the memory of each binding
 };
 
 // A replay, with the provider's handles in it.

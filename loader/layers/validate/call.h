@@ -1,8 +1,8 @@
 // Call: one call of a wrapped function on its way through the validation layer.
 //
-// What the host does wrong is found before the provider is called. The call is then refused (`refuse`); a function
-// without an answer is only noted (`note`), and the provider is called all the same. What the provider does wrong is
-// found after the call (`blame`). Everything is written under Objects::mutex.
+// Errors of the host are found before the provider is called, and the call is refused (`refuse`). A function that
+// returns no status cannot be refused: the error is recorded (`note`) and the provider is called. Errors of the
+// provider are found after the call (`blame`). All fields are written under Objects::mutex.
 #pragma once
 
 #include <string>
@@ -18,11 +18,11 @@ class Call {
   explicit Call(Slot slot) : slot_(slot) {}
 
   Slot slot() const { return slot_; }
-  Layer* layer = nullptr;  // null until the first argument has named it
-  Layer* peer = nullptr;   // the second device, to which later handles belong
+  Layer* layer = nullptr;  // null until the first argument gives the device
+  Layer* peer = nullptr;   // the second device; handles after it belong to it
   Clock captured;          // what the host has seen if the call succeeds
   Point at;                // the point that the call asks about or waits for
-  const char* known = "";  // the rule by which that point is known to be done; empty: it is not known
+  const char* known = "";  // the rule that says that this point is done; empty: unknown
 
   // Streams to wait for first, since the object to be destroyed is in flight on them.
   struct Drain {
@@ -38,17 +38,18 @@ class Call {
   bool refused() const { return refused_; }
   bool blamed() const { return blamed_; }
 
-  // The device is open and known. A second one is the peer of the first.
+  // Checks that the device is open, and makes it the call's device. A second device becomes the peer.
   void enter_device(const ep_device* device);
-  // The live object of that kind and of this device (of the peer, once one is known) behind `handle`; null (and
-  // refused) if there is none. NULL is fine for functions that destroy. Notes that this thread uses it.
+  // Returns the live object of that kind behind `handle`, and notes that this thread uses it. It must belong to this
+  // device, or to the peer once there is one. If there is none, refuses the call and returns null. NULL is valid for
+  // functions that destroy.
   Object* enter(Kind kind, const void* handle);
   // `object` is about to be destroyed. The host must have seen all work that uses it.
   void check_unused(Object& object);
-  // This thread is out of the provider again.
+  // Notes that this thread has returned from the provider.
   void leave();
 
-  // The answer that the host gets. Logs broken rules and turns them into an answer; called without the lock. `made` is
+  // Returns the status for the host. Logs broken rules and turns them into an error. Called without the lock. `made` is
   // the provider's error.
   ep_status answer(ep_status status, ep_error* made, ep_error** error);
 

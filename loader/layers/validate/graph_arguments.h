@@ -1,4 +1,4 @@
-// Arguments of the functions of whole graphs, by their type (arguments.h).
+// Arguments of the functions for whole graphs, by type (arguments.h).
 #pragma once
 
 #include <vector>
@@ -24,7 +24,7 @@ struct Argument<const ep_graph_desc*> {
   std::vector<Memory*> constants;  // by value; null: none was given
 };
 
-// The device's answers. The rule of graph_capability makes room for them: the number of nodes stands in the table.
+// The device's answers. The rule of graph_capability allocates the room, since the table holds the number of nodes.
 template <>
 struct Argument<ep_graph_answer*> {
   Argument(Call& call, ep_graph_answer* given) : out(given) {
@@ -42,7 +42,7 @@ struct Argument<ep_graph_answer*> {
   }
 
   ep_graph_answer* out;
-  std::vector<ep_graph_answer> room, before;  // one more than there are nodes: a guard
+  std::vector<ep_graph_answer> room, before;  // one more than there are nodes, as a guard
   bool wanted = false;
 };
 

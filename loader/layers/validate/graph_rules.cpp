@@ -32,7 +32,7 @@ uint64_t bytes_of(int32_t dtype, int64_t count) {
   return static_cast<uint64_t>(dtype_bytes(static_cast<DType>(dtype), count));
 }
 
-// One table on its way through the rule G03.
+// Checks one table by rule G03.
 class TableCheck {
  public:
   TableCheck(Call& call, const Argument<const ep_graph_desc*>& given)
@@ -172,13 +172,13 @@ void check_answer(Call& call, const ep_graph_desc& desc, uint32_t node, const ep
   }
 }
 
-// Those of `memories` that are still known: a host that breaks G04 frees some.
+// The entries of `memories` that still exist. A host that violates G04 has freed some.
 std::vector<Memory*> living(std::vector<Memory*> memories) {
   std::erase_if(memories, [](Memory* memory) { return Objects::instance().find(memory) == nullptr; });
   return memories;
 }
 
-// The operand of a launch that stands for a value.
+// The operand of a launch for one value of the graph.
 struct Border {
   uint32_t value;
   Memory* memory;
@@ -239,7 +239,7 @@ void check_workspace(Call& call, const Graph& graph, const Argument<const ep_gra
 
 namespace {
 
-// The provider's handle in place of the layer's; gives the layer's object, or null.
+// Replaces the layer's handle by the provider's. Returns the layer's object, or null.
 Memory* enter(Call& call, ep_buffer* buffer) {
   Memory* memory = nullptr;
   if (buffer->memory != nullptr) memory = static_cast<Memory*>(call.enter(Kind::memory, buffer->memory));

@@ -1,4 +1,4 @@
-// The rules of what other APIs made: imports and semaphores.
+// The rules for objects of other APIs: imports and semaphores.
 #include "ep_api/ep_names.h"
 #include "loader/layers/validate/rules.h"
 #include "primitives/text/format.h"
@@ -13,7 +13,7 @@ void check_desc(Call& call, const ep_import_desc* desc) {
                                  desc->struct_type));
 }
 
-// `taken`: the mask in which the device states what it takes.
+// `taken`: the mask of the handle types that the device states to accept.
 void check_type(Call& call, ep_status status, const ep_import_desc& desc, uint64_t taken) {
   if (status != EP_STATUS_OK) return;
   const bool stated = desc.handle_type > 0 && desc.handle_type < 64 && (taken >> desc.handle_type & 1) != 0;

@@ -13,7 +13,7 @@ namespace {
 constexpr uint64_t block_alignment = 256;   // of workspace
 constexpr int64_t most_compared = 1 << 14;  // elements: the overlap of larger operands is not compared
 
-// An operand as launched: its shape, and how many bytes from its first element to the end of its last.
+// An operand as launched: its shape, and the number of bytes from its first element to the end of its last.
 struct Operand {
   const ep_operand_desc* desc;
   const int64_t* dims;
@@ -57,7 +57,7 @@ bool is_scalar(const Primitive& primitive, uint32_t index) {
   return (primitive.desc.operands[index].flags & EP_OPERAND_FLAG_SCALAR) != 0;
 }
 
-// Checks that dims and strides of one operand are those of the descriptor, and valid.
+// Checks that dims and strides of one operand match the descriptor and are valid.
 void check_shape(Call& call, const Primitive& primitive, const ep_shape& shape, uint32_t index) {
   const ep_operand_desc& desc = primitive.desc.operands[index];
   const std::string name = Operand{&desc, nullptr, nullptr}.name();
@@ -93,7 +93,7 @@ void check_counts(Call& call, const Primitive& primitive, const ep_launch& launc
   }
 }
 
-// If the address of a block is not known, it is taken to be a multiple of the pool's minimum_alignment.
+// If the address of a block is unknown, it is assumed to be a multiple of the pool's minimum_alignment.
 void check_alignment(Call& call, const Memory& memory, uint64_t offset, uint64_t unit, const std::string& what) {
   const auto& pools = memory.layer->info.pools;
   const uint64_t known = memory.pool < pools.size() ? pools[memory.pool].minimum_alignment : 1;
@@ -125,7 +125,7 @@ void collect(const Operand& operand, uint64_t offset, std::unordered_set<uint64_
   }
 }
 
-// True if the two share an element. Operands that are too large to compare are taken to share none.
+// True if the two share an element. False for operands that are too large to compare.
 bool overlap(const Operand& a, uint64_t a_offset, const Operand& b, uint64_t b_offset) {
   if (a_offset + a.bytes <= b_offset || b_offset + b.bytes <= a_offset) return false;
   if (descriptor::is_opaque(*a.desc) || descriptor::is_opaque(*b.desc)) return true;
@@ -202,7 +202,7 @@ std::vector<Object*> objects_of(const Argument<const ep_launch*>& launch) {
   return objects;
 }
 
-// What a launch uses, workspace and scratch included.
+// The accesses of a launch, workspace and scratch included.
 std::vector<Recorded::Access> accesses_of(const Primitive& primitive, const Argument<const ep_launch*>& launch) {
   std::vector<Recorded::Access> accesses;
   for (uint32_t i = 0; i < primitive.desc.operand_count; ++i) {
@@ -223,7 +223,7 @@ std::vector<Recorded::Access> accesses_of(const Primitive& primitive, const Argu
   return accesses;
 }
 
-// What the outputs of a launch, its workspace and its scratch hold now.
+// Records the new contents of a launch's outputs, workspace and scratch.
 void note_outputs(const Primitive& primitive, const Argument<const ep_launch*>& launch) {
   for (uint32_t i = 0; i < primitive.desc.operand_count; ++i) {
     if (!is_output(primitive, i) || launch.memories[i] == nullptr) continue;

@@ -1,4 +1,4 @@
-// Opaque operands: the device's wishes and layouts, and who touches the values.
+// Opaque operands: the layouts that the device asks for, and the accesses to opaque values.
 #include <cstring>
 
 #include "loader/layers/validate/rules.h"

@@ -13,7 +13,7 @@ Memory* enter_memory(Call& call, ep_buffer* buffer) {
   return memory;
 }
 
-// Whether the answer to a call that takes a stream tells of something that a recording stream does not do.
+// True if `slot` is a call that a recording stream records, or that ends the recording or the stream.
 bool records_or_ends(Slot slot) {
   return slot == Slot::primitive_launch || slot == Slot::kernel_launch || slot == Slot::copy ||
          slot == Slot::command_list_begin || slot == Slot::command_list_end || slot == Slot::stream_destroy;
@@ -32,7 +32,7 @@ void check_pool(Call& call, const Memory& memory, size_t index) {
   call.refuse("K06", fmt::format("binding {} lies in pool {}; bindings are memory of pool 0", index, memory.pool));
 }
 
-// Refuses buffers of a replay that overlap each other or fixed memory where one of the two is written.
+// Refuses a replay whose buffers overlap each other or fixed memory, if one of the two is written.
 void check_overlaps(Call& call, const Recorded& recorded, const std::vector<Access>& now) {
   for (size_t i = 0; i < now.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {

@@ -38,7 +38,7 @@ void check_multiples(Call& call, std::initializer_list<const Memory*> memories,
   }
 }
 
-// What a copy uses.
+// The accesses of a copy.
 std::vector<Recorded::Access> accesses_of(const Buffer& dst, const Buffer& src, uint64_t size) {
   const auto unit = [](const Memory& memory) {
     const MemoryPool* pool = pool_of(memory);

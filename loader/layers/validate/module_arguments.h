@@ -1,4 +1,4 @@
-// Arguments of the functions of kernel modules, by their type (arguments.h).
+// Arguments of the functions for kernel modules, by type (arguments.h).
 #pragma once
 
 #include <vector>
@@ -7,8 +7,8 @@
 
 namespace tenon::loader::validate {
 
-// The description of a text. It holds no handles; what the provider says about the text passes through here, so that
-// the layer counts how often it does.
+// The description of a text. It holds no handles. The provider's report about the text passes through it, so that the
+// layer can count the calls.
 template <>
 struct Argument<const ep_module_desc*> {
   Argument(Call& call, const ep_module_desc* given);

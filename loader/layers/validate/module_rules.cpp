@@ -1,4 +1,4 @@
-// Kernel modules: what a device says that it compiles, the texts that it gets, and launches of their kernels.
+// Kernel modules: the languages that a device states to compile, the texts it receives, and launches of their kernels.
 #include <algorithm>
 #include <cctype>
 #include <limits>
@@ -82,7 +82,7 @@ void check_room(Call& call, const Memory* memory, ep_buffer buffer, bool wanted,
   call.refuse("Z03", fmt::format("the {} begins at offset {}, which is not 256-aligned", what, buffer.offset));
 }
 
-// Nobody but the text knows which bytes of a buffer a kernel uses, and whether it writes them: one at least.
+// Only the text shows which bytes of a buffer a kernel uses, and if it writes them. Assumes that it reads one byte.
 std::vector<Recorded::Access> accesses_of(const Argument<const ep_kernel_launch*>& launch) {
   std::vector<Recorded::Access> accesses;
   const auto add = [&](Memory* memory, uint64_t offset) {

@@ -43,8 +43,8 @@ enum class Kind : uint8_t { memory, stream, event, primitive, graph, semaphore, 
 constexpr const char* kind_names[] = {"memory",    "stream",       "event",  "primitive", "graph",
                                       "semaphore", "command list", "module", "kernel"};
 
-// How a call uses a handle. visit: beside any other calls; work: beside visits, but not beside other work; alone:
-// beside no other call.
+// How a call uses a handle. visit: may run at the same time as any other call but an `alone` one. work: like visit, but
+// excludes other work. alone: excludes every other call.
 enum class Use : uint8_t { visit, work, alone };
 
 // A call that is inside the provider with this handle.
@@ -64,7 +64,7 @@ struct Object {
   bool alive = true;
   std::vector<User> users;
   Clock uses;          // the last work of each stream that uses it
-  uint32_t lists = 0;  // how many command lists use it
+  uint32_t lists = 0;  // number of command lists that use it
 
   const char* kind_name() const { return kind_names[static_cast<int>(kind)]; }
 };
@@ -74,9 +74,9 @@ struct Memory : Object {
   uint64_t size = 0;
   uint32_t pool = 0;
   bool imported = false;
-  void* host = nullptr;    // the address that memory_map gave
-  uint32_t constants = 0;  // how many constants of compiled graphs lie in it
-  bool image = false;      // layout_allocate made it
+  void* host = nullptr;    // the address from memory_map
+  uint32_t constants = 0;  // number of constants of compiled graphs in it
+  bool image = false;      // true: made by layout_allocate
 
   // An opaque value that a launch wrote: its layout, as an operand without role, and its bytes.
   struct Opaque {
@@ -86,7 +86,7 @@ struct Memory : Object {
   std::map<uint64_t, Opaque> values;  // by offset
 };
 
-// What a stream records, and what the command list then keeps.
+// What a stream is recording. The command list keeps it.
 struct Recorded {
   // Bytes that a recorded call uses.
   struct Access {
@@ -101,11 +101,11 @@ struct Recorded {
       return memory == other.memory && offset < other.offset + other.bytes && other.offset < offset + bytes;
     }
   };
-  std::vector<Access> bindings;  // `written`, `alignment`: as any access in it
-  std::vector<Access> fixed;     // accesses in no binding
-  std::set<Object*> used;        // primitives, and memory in no binding
+  std::vector<Access> bindings;  // `written`, `alignment`: the strictest of its accesses
+  std::vector<Access> fixed;     // accesses outside of bindings
+  std::set<Object*> used;        // primitives, and memory outside of bindings
   uint32_t calls = 0;
-  bool failed = false;  // some call has
+  bool failed = false;  // a recorded call failed
 
   void add(const Access& access) {
     for (Access& binding : bindings) {
@@ -121,17 +121,17 @@ struct Recorded {
 
 struct Stream : Object {
   Stream(Layer* layer, ep_stream* handle) : Object(Kind::stream, layer, handle) {}
-  uint32_t number = 0;  // of the stream, in the process
-  uint64_t point = 0;   // of the last work submitted
-  Clock waited;         // the work that its next work comes after, its own included
+  uint32_t number = 0;  // the stream's number in the process
+  uint64_t point = 0;   // the point of the last work submitted
+  Clock waited;         // the work that is ordered before its next work, its own included
   bool timed = false;   // EP_STREAM_FLAG_TIMED
 
   struct Launched {
     uint64_t tag, point;
-    uint32_t nodes = 0;        // of a graph or a replay
-    const char* rule = "G07";  // that says so
+    uint32_t nodes = 0;        // number of nodes of a graph or a replay
+    const char* rule = "G07";  // the rule that limits `nodes`
   };
-  std::deque<Launched> launched;  // launches whose faults may still come
+  std::deque<Launched> launched;  // launches that may still report a fault
   std::unique_ptr<Recorded> recording;
 };
 
@@ -146,8 +146,8 @@ struct Point {
 struct Event : Object {
   Event(Layer* layer, ep_event* handle) : Object(Kind::event, layer, handle) {}
   bool recorded = false;
-  bool timed = false;  // its last record was on a timed stream
-  Point point;         // of its last record
+  bool timed = false;  // true: its last record was on a timed stream
+  Point point;         // the point of its last record
   Clock clock;         // the work that is done when it fires
 };
 
@@ -180,14 +180,14 @@ struct Kernel : Object {
 
 struct Module : Object {
   Module(Layer* layer, ep_module* handle) : Object(Kind::module, layer, handle) {}
-  std::map<std::string, ep_module_entry> entries;  // whose names are the keys
-  std::vector<Kernel*> kernels;                    // that were handed out; they go with the module
+  std::map<std::string, ep_module_entry> entries;  // by name
+  std::vector<Kernel*> kernels;                    // returned to the host; destroyed with the module
 };
 
 struct Semaphore : Object {
   Semaphore(Layer* layer, ep_semaphore* handle) : Object(Kind::semaphore, layer, handle) {}
   int32_t counts = 0;        // EP_SEMAPHORE_*
-  uint64_t last_signal = 0;  // the value of the last signal submitted, of a timeline
+  uint64_t last_signal = 0;  // of a timeline: the value of the last submitted signal
 };
 
 // One wrapped device. Never destroyed: handles point to it.
@@ -198,9 +198,9 @@ struct Layer {
   DeviceInfo info;
   bool closed = false;
   bool lost = false;
-  std::set<const Layer*> peers;                // whose memory it may copy from
-  uint64_t alive[std::size(kind_names)] = {};  // by Kind
-  std::deque<Object*> dead;                    // the oldest first
+  std::set<const Layer*> peers;                // the devices from whose memory it may copy
+  uint64_t alive[std::size(kind_names)] = {};  // number of live objects, by Kind
+  std::deque<Object*> dead;                    // destroyed objects, the oldest first
 
   bool synchronous() const { return info.synchronous(); }
 };
@@ -211,10 +211,10 @@ struct Objects {
 
   std::mutex mutex;
   std::unordered_map<const void*, std::unique_ptr<Object>> objects;
-  std::unordered_map<const ep_device*, Layer*> devices;  // closed ones too, until the handle is used again
-  std::vector<Stream*> streams;  // by number, destroyed ones too; null: the number is free and all its work was seen
+  std::unordered_map<const ep_device*, Layer*> devices;  // also closed ones, until the handle is used again
+  std::vector<Stream*> streams;  // by number, also destroyed ones; null: the number is free, all its work was seen
   Clock seen;                    // what the host has seen to be done
-  Clock seen_alone;              // the part of it that follows from the order within single streams
+  Clock seen_alone;              // the part of `seen` that follows from the order within each stream alone
 
   static Objects& instance() {
     static auto* all = new Objects;
@@ -254,7 +254,8 @@ struct Objects {
     std::erase_if(objects, [&](const auto& entry) { return entry.second->layer == &layer; });
     layer.dead.clear();
   }
-  // The streams of `uses` with work that the host has not seen done, as far as they can still be waited for.
+  // The streams of `uses` that have work which the host has not seen done. Streams that cannot be waited for any more
+  // are left out.
   std::vector<const Stream*> unseen(const Clock& uses) const {
     std::vector<const Stream*> busy;
     for (const Stream* stream : streams) {

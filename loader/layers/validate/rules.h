@@ -1,5 +1,5 @@
-// The rules of single functions. The layer calls `before` ahead of the provider, when each argument has been checked by
-// itself. It calls `after` behind the provider, with the answer; `after` also notes what the call changed. A function
+// The rules of single functions. The layer calls `before` when each argument has passed its own check, before it calls
+// the provider. It calls `after` with the provider's status; `after` also records the effects of the call. A function
 // without an overload has no rule of its own.
 #pragma once
 
@@ -69,7 +69,7 @@ void before(Tag<Slot::stream_create>, Call&, Device&, Argument<const ep_stream_d
 void after(Tag<Slot::stream_create>, Call&, ep_status, Device&, Argument<const ep_stream_desc*>&,
            Argument<ep_stream**>&, Error&);
 
-// Notes that work that uses `objects` was submitted to `stream`. Null objects are left out.
+// Records that work that uses `objects` was submitted to `stream`. Null objects are ignored.
 void submitted(Stream& stream, std::initializer_list<Object*> objects);
 
 void before(Tag<Slot::stream_destroy>, Call&, Device&, StreamHandle&);
@@ -157,14 +157,14 @@ void before(Tag<Slot::layout_allocate>, Call&, Device&, Argument<const ep_operan
 void after(Tag<Slot::layout_allocate>, Call&, ep_status, Device&, Argument<const ep_operand_desc*>&,
            Argument<ep_memory**>&, Error&);
 
-// Blames wishes for layouts that `desc` cannot follow.
+// Blames the provider if it asks for layouts that `desc` cannot have.
 void check_wishes(Call& call, const ep_primitive_desc& desc, const ep_support_info& info);
-// How many bytes a value takes that lies as `operand` says; 0: the device does not know the layout.
+// The bytes of a value with the layout of `operand`. 0 if the device does not know the layout.
 uint64_t opaque_bytes(const Layer& layer, const ep_operand_desc& operand);
-// Refuses a launch whose operand `operand`, opaque, lies at `offset` of `memory`: in a place that is none for its
-// layout, or, where it is read, where no launch wrote a value of this layout.
+// Refuses a launch whose opaque operand `operand` lies at `offset` of `memory`, if its layout cannot lie there. If the
+// operand is read, also refuses it if no launch wrote a value of this layout there.
 void check_opaque(Call& call, const Memory& memory, const ep_operand_desc& operand, uint64_t offset, bool reads);
-// A launch has written a value, opaque or not: `bytes` at `offset` hold nothing else now.
+// Records that a launch wrote a value (opaque or plain): the `bytes` at `offset` hold no earlier opaque value any more.
 void forget_values(Memory& memory, uint64_t offset, uint64_t bytes);
 void note_value(Memory& memory, const ep_operand_desc& operand, uint64_t offset);
 // Refuses a plain read of an image, or of an opaque value that begins at `offset`.
@@ -188,9 +188,9 @@ void after(Tag<Slot::command_list_replay>, Call&, ep_status, ListHandle&, Stream
 
 // Refuses a call to be recorded if one of its accesses begins in a binding and does not lie inside it.
 void check_bindings(Call& call, const Stream& stream, const std::vector<Recorded::Access>& accesses);
-// A call was given to `stream`, which records. `primitive`: what it launches, or null.
+// Records a call that was given to the recording `stream`. `primitive`: the primitive that it launches, or null.
 void note_recorded(Stream& stream, ep_status status, Object* primitive, const std::vector<Recorded::Access>& accesses);
-// Notes that a command list uses `object`, which is about to be destroyed.
+// Checks, before `object` is destroyed, that no command list uses it.
 void check_no_list(Call& call, const Object* object);
 
 // --- module_rules.cpp ---
@@ -217,7 +217,7 @@ void after(Tag<Slot::kernel_launch>, Call&, ep_status, KernelHandle&, StreamHand
 void before(Tag<Slot::device_close>, Call&, Device&);
 void after(Tag<Slot::device_close>, Call&, ep_status, Device&);
 
-// Refuses the call if `size` bytes at `offset` do not all lie in `memory`. `what` names them in the message: "the
+// Refuses the call unless `size` bytes at `offset` lie in `memory`. `what` names the bytes in the message: "the
 // source".
 void check_range(Call& call, const Memory& memory, uint64_t offset, uint64_t size, const std::string& what);
 

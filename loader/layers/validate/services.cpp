@@ -29,7 +29,7 @@ void blame(const ep_host* host, const char* rule, const std::string& function, c
       fmt::format("{}, broken by the provider: ep_host.{} for '{}': {}.", rule, function, of(host).provider, what));
 }
 
-// False, with a line in the log, if the provider's shutdown has returned: it may not use the host any more.
+// Returns false and logs an error if the provider's shutdown has returned: it may not use the host any more.
 bool still_there(const ep_host* host, const char* function) {
   bool ended;
   {
@@ -123,7 +123,7 @@ void device_memory_report(const ep_host* host, ep_device* device, int64_t delta)
   of(host).inner->device_memory_report(of(host).inner, device, delta);
 }
 
-// False, with a line in the log, if `key` is none.
+// Returns false and logs an error if `key` is not a valid key.
 bool is_key(const ep_host* host, const char* function, ep_string key) {
   const bool good = key.data != nullptr && key.size > 0 && key.size <= longest_blob_key;
   if (!good) {

@@ -1,6 +1,5 @@
-// The host's services with checks in front of them: does the provider use them as the rules say? Services have no
-// answer for a broken rule, so it is only a line of the log. A block that is released wrongly is kept rather than freed
-// twice.
+// The host's services with checks in front of them, which find a provider that breaks the rules. Services return no
+// status, so a broken rule is only logged. A block that is released wrongly is leaked, so that it is not freed twice.
 #pragma once
 
 #include "ep_api/ep_api.h"
@@ -8,13 +7,13 @@
 
 namespace tenon::loader {
 
-// A table in front of `host`'s own. It stays valid for ever, so that a call after shutdown is found out.
+// A table in front of `host`'s own. It stays valid forever, so that calls after shutdown are detected.
 const ep_host* validate_services(const HostServices& host);
-// Whether cancel_requested has said 1 on the calling thread since the last begin_stoppable_call.
+// cancel_was_requested: true if cancel_requested returned 1 on this thread since the last begin_stoppable_call.
 void begin_stoppable_call();
 bool cancel_was_requested();
 
-// To be called when the provider's shutdown has returned. Null is fine.
+// Call this when the provider's shutdown has returned. NULL is allowed.
 void end_validated_services(const ep_host* table);
 
 }  // namespace tenon::loader

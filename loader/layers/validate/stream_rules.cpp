@@ -23,7 +23,7 @@ void see(Call& call, ep_status status) {
   Objects::instance().seen_alone.raise(call.at.stream, call.at.number);
 }
 
-// `status` is the answer about the recorded event `event`.
+// `status` is the provider's answer about the recorded event `event`.
 void check_answer(Call& call, ep_status status, const Event& event) {
   if (call.layer->lost || event.point != call.at) return;
   if (status == EP_STATUS_INVALID_ARGUMENT) return call.blame("S02", "it refuses an event that was recorded");
@@ -34,7 +34,7 @@ void check_answer(Call& call, ep_status status, const Event& event) {
   call.blame(call.known, fmt::format("it says that the event has not fired, but {}", why));
 }
 
-// Forgets launches that the host has seen done, since all their faults have been taken.
+// Removes launches that the host has seen done, since all their faults have been reported.
 void forget_launches(Stream& stream) {
   const uint64_t seen = Objects::instance().seen.at(stream.number);
   while (!stream.launched.empty() && stream.launched.front().point <= seen) stream.launched.pop_front();

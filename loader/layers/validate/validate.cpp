@@ -29,7 +29,7 @@ void check_status(Call& call, ep_status status) {
   call.blame("R01", fmt::format("its status {} is not one of the known ones", status));
 }
 
-// A call that may answer CANCELLED: a compilation, or a launch or transfer of a synchronous device.
+// True for a call that may return CANCELLED: a compilation, or a launch or transfer of a synchronous device.
 bool is_stoppable(const Call& call) {
   switch (call.slot()) {
     case Slot::primitive_create:
@@ -52,7 +52,7 @@ void check_cancelled(Call& call, ep_status status) {
   call.blame("E04", "it answered CANCELLED, and cancel_requested had not said 1 in this call");
 }
 
-// Waits for the object that is destroyed in flight, so that the provider survives.
+// Waits for the work in flight on an object that is destroyed, so that the provider survives.
 void drain(const Call& call) {
   for (const Call::Drain& each : call.drain) {
     static_cast<void>(each.layer->inner.stream_synchronize(each.stream, nullptr));
@@ -137,7 +137,7 @@ void Argument<ep_error**>::after(Call& call, ep_status status) {
     call.blame("E02", fmt::format("its error says {} and its answer {}", made->status, status));
   }
   const bool terse = quiet || status == EP_STATUS_TIMEOUT || status == EP_STATUS_NOT_FOUND ||
-                     status == EP_STATUS_FAULT;  // out_fault says the rest
+                     status == EP_STATUS_FAULT;  // out_fault has the details
   if (!terse && made == nullptr && out != nullptr) {
     call.blame("E02", fmt::format("it answered {} and set no error", status));
   }
@@ -153,7 +153,7 @@ void discard(Layer& layer, Kind kind, void* handle) {
     case Kind::graph: return ops.graph_destroy(layer.handle, static_cast<ep_graph*>(handle));
     case Kind::list: return ops.command_list_destroy(layer.handle, static_cast<ep_command_list*>(handle));
     case Kind::module: return ops.module_destroy(layer.handle, static_cast<ep_module*>(handle));
-    case Kind::kernel: return;  // it goes with its module
+    case Kind::kernel: return;  // destroyed with its module
     case Kind::semaphore: return ops.semaphore_destroy(layer.handle, static_cast<ep_semaphore*>(handle));
   }
 }
