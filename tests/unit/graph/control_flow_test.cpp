@@ -303,8 +303,8 @@ TEST(ControlFlow, ErrorsNameBothTypes) {
                       },
                       {x[0]});
   };
-  const std::vector<std::string> both{"while_loop: a step keeps the types of the state", "value 0 is f32 [4] on cpu:0",
-                                      "f32 [8] on cpu:0 after it"};
+  const std::vector<std::string> both{"while_loop: a step must keep the types of the state",
+                                      "value 0 is f32 [4] on cpu:0", "f32 [8] on cpu:0 after it"};
   expect_error([&] { grows(in); }, Code::invalid_argument, both);
   expect_error([&] { record(in, grows); }, Code::invalid_argument, both);
   expect_error(

@@ -63,7 +63,7 @@ TEST(TextOfSizes, ThatIsWrongIsAnErrorWithItsPosition) {
       {"(S0", "at position 3 ')' is expected"},
       {"S0 S1", "at position 3 nothing more is expected"},
       {"99999999999999999999", "at position 0 the number is too large"},
-      {"9223372036854775807", "9223372036854775807 is no size"},
+      {"9223372036854775807", "9223372036854775807 cannot be a size"},
       {"S0 // 0", "divided by 0"},
       {"S0 ^ 65", "a power from 1 to 64 is expected"},
       {"min(S0)", "',' is expected"},

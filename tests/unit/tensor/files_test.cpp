@@ -86,7 +86,8 @@ TEST(Npy, RefusesBrokenFiles) {
   longer[8] = '\x7f';
   refused("ends beyond the file", longer);
   refused("lacks descr or shape", npy("{}", "12"));
-  refused("none of Tenon's", npy("{'descr': '<c8', 'fortran_order': False, 'shape': (1,)}", "12345678"));
+  refused("Tenon has no dtype for elements of",
+          npy("{'descr': '<c8', 'fortran_order': False, 'shape': (1,)}", "12345678"));
   refused("has the key 'x'", npy("{'x': 1}", ""));
   refused("not what its shape needs", npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", "1234"));
   refused("not what its shape needs",
@@ -127,7 +128,7 @@ TEST(Safetensors, RefuseBrokenFiles) {
   refused("two tensors 'a'", safe(with(R"(,"a":{"dtype":"U8","shape":[1],"data_offsets":[2,3]})"), "123"));
   refused("elements of C64", safe(R"({"a":{"dtype":"C64","shape":[],"data_offsets":[0,8]}})", "12345678"));
   refused("lacks dtype", safe(R"({"a":{"shape":[],"data_offsets":[0,8]}})", "12345678"));
-  refused("something follows", safe(with("") + "{}", "12"));
+  refused("there is text after the header", safe(with("") + "{}", "12"));
 }
 
 // Truncation at every byte and many changed bytes give an error or a tensor, never a crash.

@@ -245,7 +245,7 @@ TEST(Clamp, TakesANumberAndATensor) {
 
 TEST(Threads, AreSetBeforeADeviceOpens) {
   (void)Device::host();
-  expect_error(Code::busy, "a device is open", [] { set_num_threads(2); });
+  expect_error(Code::busy, "a device is already open", [] { set_num_threads(2); });
   expect_error(Code::invalid_argument, "0 threads were requested", [] { set_num_threads(0); });
   EXPECT_GE(get_num_threads(), 1);
 }
