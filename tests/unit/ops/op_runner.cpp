@@ -163,7 +163,8 @@ json answer(const std::string& line) {
 
 int main(int argc, char** argv) {
   if (argc > 1 && std::string(argv[1]) == "--list") {
-    for (const tenon::DynamicOp& op : tenon::list_ops()) std::cout << op.name << "\t" << op.doc << "\n";
+    for (const tenon::DynamicOp& op : tenon::list_ops())
+      std::cout << op.name << "\t" << op.doc.substr(0, op.doc.find('\n')) << "\n";
     return 0;
   }
   if (argc > 1 && std::string(argv[1]) == "--conversions") {
