@@ -267,9 +267,9 @@ class Checkpoints(unittest.TestCase):
         for wrong, kind, text in ((lambda: save(x, path), TypeError, "an object with a state_dict"), (lambda: save({"x": {1}}, path), TypeError, "'x' is a set"),
                                   (lambda: save({"a": {"b": x}, "a.b": x}, path), ValueError, "two things are called 'a.b'"),
                                   (lambda: load({"x": tenon.zeros(3, 2)}, path), tenon.InvalidArgument, r"'x' is f32 \[2, 3\] in .*, but the tensor to fill is f32 \[3, 2\]"),
-                                  (lambda: load({"y": 1}, path), tenon.NotFound, "a text 'y' is wanted"),
+                                  (lambda: load({"y": 1}, path), tenon.NotFound, "the text 'y' was requested"),
                                   (lambda: load({"x": 1}, path), tenon.NotFound, "the text 'x' was requested, .* has a tensor"),
-                                  (lambda: load({"n": x}, path), tenon.NotFound, "a tensor 'n' is wanted, .* has a text"),
+                                  (lambda: load({"n": x}, path), tenon.NotFound, "the tensor 'n' was requested, .* has a text"),
                                   (lambda: load({"x": x}, self.folder + "/nothing"), tenon.NotFound, "There is no file"),
                                   (lambda: tenon.compile(lambda: save({"x": x}, path) or x)(), tenon.Error, "a compiled function cannot")):
             with self.assertRaisesRegex(kind, text):
