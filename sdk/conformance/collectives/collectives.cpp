@@ -76,7 +76,7 @@ double reduced(const Ranks& ranks, DType dtype, int32_t reduction, int64_t index
   return value;
 }
 
-// Counts that differ between ranks; every third rank has 0 elements.
+// Counts that differ between ranks; rank 2 has 0 elements.
 std::vector<int64_t> uneven(const Ranks& ranks, int64_t base) {
   std::vector<int64_t> counts;
   for (int32_t rank = 0; rank < ranks.size(); ++rank) counts.push_back(rank == 2 ? 0 : base + rank);

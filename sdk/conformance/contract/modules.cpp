@@ -192,7 +192,7 @@ struct Bytes {
   std::vector<uint8_t> image;
 };
 
-// Workspace or scratch: device memory at an offset that is a multiple of 256.
+// Workspace or scratch: device memory, 256-aligned by its host address if it has one.
 struct Room {
   Status make(Subject& subject, const Stream& stream, std::vector<uint8_t> contents) {
     bytes = std::move(contents);
@@ -301,7 +301,7 @@ Status compute_all(Subject& subject, const Dialect& dialect, const Modules& modu
   return compute(subject, dialect, modules, stream, "vectors", items, fourfold, w);
 }
 
-// Checks that compiling `text` fails with `code` and a sentence that contains `what`.
+// Checks that compiling `text` fails with `code`. `what` describes the text in messages.
 Status check_refused(Subject& subject, Text& text, Code code, std::string_view rule, std::string_view what) {
   const auto made = text.compile(subject);
   if (made.status().code() == code) return {};
