@@ -114,7 +114,7 @@ typedef struct ep_ticket_desc {
 
 // One collective. n is the number of ranks, r is this rank, and counts are in elements, >= 0:
 //   all_reduce      dst[i] = the reduction over all ranks of src[i], i < count
-//   all_gather      dst = the parts of ranks 0 to n - 1, one behind the other, dst_counts[k] elements of rank k; src is
+//   all_gather      dst = the parts of ranks 0 to n - 1, one after the other, dst_counts[k] elements of rank k; src is
 //                   the own part, dst_counts[r] elements
 //   reduce_scatter  src has parts for ranks 0 to n - 1, src_counts[k] for rank k; dst = the reduction over all ranks of
 //                   their part r

@@ -26,7 +26,7 @@ constexpr bool in_domain(Domain domain) {
   return false;
 }
 
-// What an expression may use besides the prelude: literals and limits in the type of x.
+// Literals and limits in the type of x, which an expression may use besides the prelude.
 #define TENON_ROW_LITERALS(T)                                                                    \
   [[maybe_unused]] auto ep_lit = [](double value) { return static_cast<T>(value); };             \
   [[maybe_unused]] auto ep_lowest = [] {                                                         \
