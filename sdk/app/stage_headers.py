@@ -1,11 +1,11 @@
-"""Lays out the headers of the installation: the named headers, and every header of ours that they include.
+"""Copies the headers of the installation: the named headers, and every header of Tenon that they include.
 
 Usage: stage_headers.py --out FOLDER --root FOLDER... --rename FROM=TO... HEADER...
 
 The name of a header is its path below a root (the repository, or the folder of generated headers). The header gets the
-same path below OUT/tenon, unless --rename gives another. In its text `#include "core/..."` becomes
-`#include "tenon/core/..."`, so that a program needs one include folder and may have a core/ of its own. A file that did
-not change keeps its time.
+same path below OUT/tenon, unless --rename gives another one. In its text `#include "core/..."` becomes
+`#include "tenon/core/..."`, so that a program needs one include folder and may have a core/ of its own. An unchanged
+file keeps its time.
 """
 import argparse
 import os

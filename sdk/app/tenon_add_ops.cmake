@@ -1,9 +1,9 @@
 # tenon_add_ops(<target> <ops.yaml>)
 #
-# Adds the ops of a list to <target>: the generator makes the C++ API and the tables from it, and the target compiles
-# them with what you write by hand. The list begins with `library: mypkg`; its ops are called mypkg::name, and the made
-# header is <mypkg/ops.h>. A library becomes libtenon_ops_mypkg.so, which tenon::load_ops and TENON_OPS_PATH load; a
-# program has the ops as it is. A target holds the ops of one list.
+# Adds the ops of a list to <target>: the generator makes the C++ API and the tables from the list, and the target
+# compiles them with your own code. The list begins with `library: mypkg`; its ops are named mypkg::name, and the
+# generated header is <mypkg/ops.h>. If the target is a library, it becomes libtenon_ops_mypkg.so, which tenon::load_ops
+# and TENON_OPS_PATH load; if it is a program, it has the ops built in. A target can have the ops of only one list.
 function(tenon_add_ops target yaml)
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
   execute_process(COMMAND "${Python3_EXECUTABLE}" -c "import yaml, jinja2" RESULT_VARIABLE missing ERROR_VARIABLE why)

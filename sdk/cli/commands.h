@@ -29,7 +29,7 @@ struct ProfileOptions {
   std::string plot, trace;                // files to write
   uint64_t seed = 1;
   uint32_t warm_up = 3;
-  uint32_t repeat = 0;  // 0: as many as take two seconds
+  uint32_t repeat = 0;  // 0: as many as fit in two seconds
   uint32_t top = 25;    // nodes in the table
   bool json = false, no_fuse = false;
   Precision precision = Precision::stated;
@@ -40,20 +40,20 @@ struct TuneModelOptions {
   std::string model, device, external_data;
   std::vector<std::string> inputs, dims;  // as in RunOptions; a missing input is random
   uint64_t seed = 1;
-  double budget_ms = 0;  // of launches for each kernel; 0: what suits the device
+  double budget_ms = 0;  // time for launches of each kernel; 0: chosen for the device
   bool json = false;
 };
-// Finds better tiles for the kernels of a model, and keeps them for TENON_TUNE=load.
+// Finds better tiles for the kernels of a model, and stores them for TENON_TUNE=load.
 int tune_model(const TuneModelOptions& options);
 
 struct CompareOptions {
   std::string model, external_data;
-  std::vector<std::string> devices;       // two; the first one counts as right
+  std::vector<std::string> devices;       // two; the first is the reference
   std::vector<std::string> inputs, dims;  // as in RunOptions; a missing input is random
   uint64_t seed = 1;
-  std::optional<double> tolerance;  // relative, for all floats; without it dtype and tier decide
+  std::optional<double> tolerance;  // relative, for all floats; default: by dtype and tier
   Precision precision = Precision::stated;
-  bool isolate = false;  // nodes on the second device get the values of the first
+  bool isolate = false;  // nodes on the second device get the inputs from the first
   bool json = false;
 };
 // Returns 1 if a node diverges.
@@ -62,7 +62,7 @@ int compare_devices(const CompareOptions& options);
 struct GraphOptions {
   std::string file;  // a model, or a graph that this command has written
   std::string device, external_data, pass, output;
-  std::vector<std::string> sizes;         // NAME=NUMBER, for named dynamic dims; else they are symbols, of a text S0=4
+  std::vector<std::string> sizes;  // NAME=NUMBER for named dynamic dims (default: symbols); S0=4 for a graph's text
   std::vector<std::string> inputs, dims;  // as in RunOptions
   uint64_t seed = 1;
   bool exact = false, run = false;
@@ -74,33 +74,33 @@ struct CompileOptions {
   GraphOptions graph;  // without pass, output and run
   std::string stage = "text", emit = "c";
 };
-// Prints what becomes of a graph's ops that one kernel computes, at one stage of the kernel compiler.
+// Prints the kernels of a graph at one stage of the code generator.
 int show_kernels(const CompileOptions& options);
 
 struct PlanOptions {
   GraphOptions graph;                // without exact, output and run
-  std::string topology, grid;        // a file; "512x8", empty: grids are tried
+  std::string topology, grid;        // a file; "512x8", or empty to try grids
   int64_t ranks = 0;                 // 0: all of the topology
-  std::vector<std::string> spreads;  // 0=S(0),B for input 0, %17=B,S(1) for a constant
-  std::vector<size_t> parameters;    // inputs that training changes, beside the floating constants
+  std::vector<std::string> spreads;  // 0=S(0),B for input 0; %17=B,S(1) for a constant
+  std::vector<size_t> parameters;    // inputs that training changes, in addition to floating constants
   bool train = false, measure = false, json = false;
 };
-// Chooses how the values of a graph are spread over the ranks of a modelled cluster, and prints what it would cost.
-// With `measure` the ranks of this launch run it too. Returns 1 if it does not fit in the memory of a rank.
+// Chooses how the values of a graph are spread over the ranks of a modelled cluster, and prints the cost. With
+// `measure` the ranks of this launch also run the plan. Returns 1 if the plan does not fit in the memory of a rank.
 int plan_model(const PlanOptions& options);
 
 struct CheckOptions {
   std::string model, device;
   bool json = false;
 };
-// Says whether a model can run, and prints all that cannot. Returns 1 if something cannot.
+// Checks if a model can run, and prints everything that is not supported. Returns 1 if there is any.
 int check_model(const CheckOptions& options);
 
 struct ReportOptions {
   bool json = false;
   bool probe = false;  // a child process loads every plug-in first
 };
-// To be called before a provider is looked for.
+// Call it before looking for providers.
 void apply(const ReportOptions& options);
 int list_devices(const ReportOptions& options);
 int doctor(const ReportOptions& options);
@@ -108,7 +108,7 @@ int doctor(const ReportOptions& options);
 struct OpsOptions {
   std::string name;                    // one op; empty: all ops
   std::vector<std::string> devices;    // to ask; empty: one of each provider
-  std::vector<std::string> libraries;  // of ops, to load first
+  std::vector<std::string> libraries;  // op libraries to load first
   bool json = false, onnx = false;
 };
 int list_ops(const OpsOptions& options);
@@ -123,7 +123,7 @@ struct OnnxTestOptions {
   std::string device;
   double rtol = 1e-3, atol = 1e-7;
   bool tolerance_given = false;
-  uint32_t jobs = 0;       // 0: as many as threads may run
+  uint32_t jobs = 0;       // 0: the thread limit
   double time_limit = 20;  // seconds per case
   bool json = false, quiet = false;
 };
@@ -137,9 +137,9 @@ int conform(const ConformOptions& options);
 
 struct NewProviderOptions {
   std::string name;
-  std::string to;      // the folder; empty: one called `name`
-  bool force = false;  // make it even if a provider of that name exists
-  bool async = false;  // from the asynchronous skeleton, not from the sample
+  std::string to;      // the folder; empty: `name`
+  bool force = false;  // even if a provider with that name exists
+  bool async = false;  // use the asynchronous skeleton instead of the sample
 };
 int new_provider(const NewProviderOptions& options);
 

@@ -21,7 +21,7 @@ std::string ops_of(const graph::Graph& region) {
   return text;
 }
 
-// The kernel of `region` at `stage`, after a line that says which it is.
+// Returns the kernel of `region` at `stage`, after a line with its title.
 std::string kernel_at(const CompileOptions& options, const std::string& title, const graph::Graph& region) {
   const std::string& stage = options.stage;
   const auto dialect = std::find(std::begin(codegen::kDialectNames), std::end(codegen::kDialectNames), options.emit);

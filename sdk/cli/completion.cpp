@@ -55,7 +55,7 @@ std::string words_of(const Command& command) {
   return words;
 }
 
-// Options complete after a dash, commands as the first word, everything else as files.
+// Completes options after a dash, commands as the first word, and files otherwise.
 std::string bash(const CLI::App& app) {
   std::string names, cases;
   for (const Command& command : commands_of(app)) {
@@ -83,7 +83,7 @@ complete -o default -o bashdefault -F _tenon tenon
                      shell_quoted(names), shell_quoted(words_of(described(app))), cases);
 }
 
-// A text inside zsh's _arguments: brackets and colons end it.
+// Escapes a text for zsh's _arguments, where brackets and colons are special.
 std::string zsh_said(std::string_view text) {
   std::string out;
   for (const char c : text) {

@@ -1,4 +1,4 @@
-// Shell completion, made from the command line itself.
+// Shell completion, generated from the definition of the command line.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -7,9 +7,9 @@
 
 namespace tenon::cli {
 
-// The shells for which there are scripts.
+// The supported shells.
 const std::vector<std::string>& completion_shells();
-// A script that completes the commands and options of `app` in `shell`: `source <(tenon completion bash)`.
+// Returns a script that completes the commands and options of `app` in `shell`. Use: `source <(tenon completion bash)`.
 std::string completion_script(const CLI::App& app, const std::string& shell);
 
 }  // namespace tenon::cli

@@ -10,7 +10,7 @@
 
 namespace tenon::cli {
 
-// The conformance kit is a program of its own, so that its child processes load the provider and nothing of Tenon.
+// The conformance kit is a separate program, so that its child processes load the provider and no library of Tenon.
 int conform(const ConformOptions& options) {
   std::error_code failed;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", failed);

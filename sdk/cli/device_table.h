@@ -1,4 +1,4 @@
-// The form in which `devices` and `doctor` show devices.
+// Formats devices for `devices` and `doctor`.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,7 +12,8 @@ namespace tenon::cli {
 // `chosen` is the spelling of the default device; empty if there is no default device.
 nlohmann::json device_json(const loader::ListedDevice& device, const std::string& chosen);
 
-// One row per piece of hardware. Devices of other providers on the same hardware follow in rows of their own.
+// Returns the rows of the table, grouped by hardware: devices of other providers on the same hardware follow in
+// separate rows.
 std::vector<std::vector<std::string>> device_rows(const std::vector<loader::ListedDevice>& devices,
                                                   const std::string& chosen);
 

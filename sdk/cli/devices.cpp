@@ -18,7 +18,7 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 
 bool is_refused(const loader::Candidate& candidate) { return candidate.code == Code::invalid_argument; }
 
-// Its child process crashed, hung or gave no answer.
+// True if the child process that probed it crashed, hung or gave no answer.
 bool is_quarantined(const loader::Candidate& candidate) {
   return candidate.stage == loader::Stage::probed && candidate.code != Code::ok;
 }

@@ -38,7 +38,7 @@ void write(const std::filesystem::path& path, const std::string& text) {
   }
 }
 
-// Hints for the named dynamic dims of `model` that `dims` leaves out, all different and above 1.
+// Adds hints for the named dynamic dims of `model` that `dims` does not name, all different and above 1.
 std::vector<std::string> with_hints(const onnx::Model& model, std::vector<std::string> dims) {
   std::set<std::string> given;
   for (const std::string& text : dims) given.insert(text.substr(0, text.find('=')));
@@ -67,7 +67,7 @@ graph::Graph of_model(const GraphOptions& options) {
   return model.record(make_inputs(model, inputs, dims, options.seed), open);
 }
 
-// The file of constants lies beside the text.
+// The file of constants is in the folder of the text.
 graph::Graph of_text(const GraphOptions& options) {
   const std::filesystem::path path(options.file);
   const std::filesystem::path constants = path.parent_path() / kConstants;
@@ -85,7 +85,7 @@ Tensor random_input(const TensorMeta& meta, Device device, std::mt19937_64* rand
   return cast(Tensor::from<float>(elements, meta.dims, device), meta.dtype);
 }
 
-// Inputs are random; integers, which may be indices, are 0.
+// Floating inputs are random; integers, which may be indices, are 0.
 void run(const graph::Graph& graph, const GraphOptions& options) {
   const uint64_t seed = options.seed;
   symbolic::Values sizes = sizes_of_graph(graph, options.sizes);

@@ -1,4 +1,4 @@
-// JSON as the tool prints it. Bytes that are no UTF-8, as names of files may have them, become U+FFFD.
+// Formats JSON for output. Bytes that are not UTF-8, for example in file names, become U+FFFD.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -55,7 +55,7 @@ struct CommandLine {
     add_onnx_test();
     add_conform();
     add_new_provider();
-    // --device "$DEVICE" where DEVICE is not set asks for no default.
+    // Allows an empty value: --device "$DEVICE" without DEVICE set.
     for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) {
       if (CLI::Option* device = command->get_option_no_throw("--device")) device->check(is_not_empty());
     }
@@ -103,7 +103,7 @@ struct CommandLine {
     return refuse_word("command or topic", word, topics, help_topics());
   }
 
-  // Refuses a word that is not the name of a command.
+  // Refuses a word that is not a command.
   int refuse_command(const std::string& word) {
     std::vector<std::string> names = command_names();
     std::string list;

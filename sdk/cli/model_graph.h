@@ -1,4 +1,4 @@
-// The graph that a command is given: recorded from a model, or read from a text.
+// The graph that a command works on: recorded from a model, or read from a text.
 #pragma once
 
 #include "core/graph/graph.h"
@@ -7,12 +7,12 @@
 
 namespace tenon::cli {
 
-// Before any pass. Dims that options.sizes and options.run leave open are symbols.
+// Returns the graph before any pass. Dims that neither options.sizes nor options.run fixes are symbols.
 graph::Graph read_graph(const GraphOptions& options);
 
-// Runs the passes up to and with options.pass; all of them if it is empty, none if it is "none".
+// Runs the passes up to and including options.pass; all passes if it is empty, none if it is "none".
 void rewrite_graph(graph::Graph* graph, const GraphOptions& options);
-// The symbols of a graph with the values that `given` has (S0=4), else their hints. Errors: a guard that does not hold.
+// Returns the values of a graph's symbols: those in `given` (S0=4), else the hints. Errors: a guard that does not hold.
 symbolic::Values sizes_of_graph(const graph::Graph& graph, const std::vector<std::string>& given);
 
 }  // namespace tenon::cli

@@ -55,7 +55,7 @@ Dims parse_shape(const std::string& text) {
   return dims;
 }
 
-// The remedy where an input is missing or cannot be random.
+// The remedy for an input that is missing or cannot be random.
 std::string how_to_give(const onnx::ValueInfo& info) {
   switch (info.kind) {
     case onnx::Value::Kind::tensor:
@@ -152,7 +152,7 @@ class InputMaker {
     throw Error(Code::internal, fmt::format("The model has no input '{}'.", input.name));
   }
 
-  // A dynamic dim has the value that --dim gives, else 1.
+  // A dynamic dim has the value from --dim, or 1.
   Dims default_dims(const onnx::ValueInfo& info) const {
     Dims dims;
     for (const onnx::Dim& dim : info.dims) {
@@ -162,8 +162,8 @@ class InputMaker {
     return dims;
   }
 
-  // Floats come from a normal distribution. Integers and bools are 0 or 1: these are valid indices of every axis of two
-  // elements or more.
+  // Floats are normally distributed. Integers and bools are 0 or 1, which are valid indices for any axis with at least
+  // two elements.
   Tensor random(const onnx::ValueInfo& info, const Dims& dims) {
     const std::optional<int64_t> count = checked_count(dims);
     if (!count) {

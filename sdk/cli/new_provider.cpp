@@ -23,11 +23,11 @@ namespace fs = std::filesystem;
 
 constexpr size_t longest_name = 31;  // ep_plugin_note::name has one more byte, for the end
 
-// A project that is copied under another name. `name` is what it is called where it stands.
+// A project to copy under another name. `name` is its own name.
 struct Template {
   const char* folder;  // below TENON_TEMPLATES_FROM_PROGRAM
   const char* name;
-  const char* file;  // one of its files, which is looked for
+  const char* file;  // a file whose presence shows that the folder exists
 };
 constexpr Template sample = {"provider", "sample", "sample.c"};
 constexpr Template skeleton = {"async_provider", "skeleton", "skeleton.cpp"};
@@ -44,7 +44,7 @@ void check_name(const std::string& name) {
       "Names like it: 'foo', 'my_npu2'. It becomes libtenon_<name>.so and the device <name>:0.");
 }
 
-// Reserved words: reports, settings or file names use them where a provider's name may stand.
+// Refuses reserved words, which reports, settings or file names use in the place of a provider's name.
 void check_not_reserved(const std::string& name) {
   std::set<std::string_view> words = {"tenon", "onnx", "default"};
   for (const Rung rung : {Rung::native, Rung::decomposed, Rung::compiled, Rung::host}) words.insert(rung_name(rung));
@@ -55,7 +55,7 @@ void check_not_reserved(const std::string& name) {
       "Choose another name.");
 }
 
-// If several files have one provider name, the loader takes the first and ignores the others.
+// If several files have the same provider name, the loader uses the first and ignores the others.
 void check_not_taken(const std::string& name) {
   for (const loader::Candidate& candidate : loader::explain(loader::Stage::found)) {
     if (candidate.provider != name) continue;
@@ -112,7 +112,7 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
   }
 }
 
-// The spellings of a name: foo, Foo, FOO.
+// Returns the spellings of a name: foo, Foo, FOO.
 std::array<std::string, 3> spellings(const std::string& name) {
   std::string upper = name, capital = name;
   std::transform(upper.begin(), upper.end(), upper.begin(), [](unsigned char c) { return std::toupper(c); });
@@ -151,7 +151,7 @@ std::string quoted(const std::string& path) {
   return plain ? path : '"' + path + '"';
 }
 
-// Prints paths that work in the folder where the tool was called.
+// Prints the next steps, with paths relative to the current folder.
 void print_what_next(const fs::path& folder, const std::string& name, const fs::path& prefix) {
   const std::string source = quoted(folder.string()), build = quoted((folder / "build").string());
   const std::string plugins = quoted(fs::absolute(folder / "build").lexically_normal().string());

@@ -28,7 +28,7 @@ constexpr TypeRow kTypes[] = {
   throw Error(Code::invalid_argument, fmt::format("This is not a usable .npy file: {}.", what));
 }
 
-// The text after 'key': in the header, which is a Python dict literal.
+// Returns the text after 'key': in the header, which is a Python dict literal.
 std::string_view value_of(std::string_view header, std::string_view key) {
   const size_t at = header.find(fmt::format("'{}'", key));
   if (at == std::string_view::npos) bad(fmt::format("its header has no '{}'", key));
@@ -39,7 +39,7 @@ std::string_view value_of(std::string_view header, std::string_view key) {
   return rest;
 }
 
-// "<f4", the element type.
+// Returns the element type, such as "<f4".
 std::string_view read_descr(std::string_view header) {
   std::string_view value = value_of(header, "descr");
   const size_t end = value.size() > 1 && value[0] == '\'' ? value.find('\'', 1) : std::string_view::npos;
@@ -102,7 +102,7 @@ NpyFile parts_of(std::string_view bytes) {
   return {bytes.substr(8 + length_bytes, length), bytes.substr(8 + length_bytes + length)};
 }
 
-// The file up to its elements.
+// Returns the file up to its elements.
 std::string start_of_file(std::string_view descr, const Dims& dims) {
   std::string shape;
   for (int64_t dim : dims) shape += fmt::format("{}, ", dim);
@@ -116,7 +116,7 @@ std::string start_of_file(std::string_view descr, const Dims& dims) {
   return bytes + header;
 }
 
-// ---- strings: elements of one length, zeros behind the shorter ones ----
+// ---- strings: elements of one length, shorter ones padded with zeros ----
 
 void append_utf8(uint32_t code, std::string* text) {
   if (code < 0x80) {
@@ -129,7 +129,7 @@ void append_utf8(uint32_t code, std::string* text) {
   for (int i = more; i-- > 0;) *text += static_cast<char>(0x80 | (code >> (6 * i) & 0x3f));
 }
 
-// The code points of a string in UTF-8; a byte that is none stands for itself.
+// Returns the code points of a UTF-8 string. An invalid byte becomes the code point with its value.
 std::vector<uint32_t> code_points(const std::string& text) {
   std::vector<uint32_t> codes;
   for (size_t at = 0; at < text.size();) {

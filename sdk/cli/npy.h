@@ -9,18 +9,18 @@
 
 namespace tenon::cli {
 
-// A tensor on `device` from the bytes of a .npy file. Fortran order becomes row-major order. Errors: invalid_argument
-// (no .npy file, a type that Tenon lacks, too few bytes for the shape).
+// Makes a tensor on `device` from the bytes of a .npy file. Fortran order becomes row-major order. Errors:
+// invalid_argument (not a .npy file, an unsupported type, too few bytes for the shape).
 Tensor npy_decode(std::string_view bytes, Device device);
 
-// True if the file holds strings, NumPy's types U and S.
+// True if the file contains strings (NumPy's types U and S).
 bool npy_holds_strings(std::string_view bytes);
-// Those strings, in UTF-8. Errors: as npy_decode.
+// Returns the strings of such a file, in UTF-8. Errors: as npy_decode.
 onnx::Value npy_decode_strings(std::string_view bytes);
-// A .npy file of the type U.
+// Returns the bytes of a .npy file of type U.
 std::string npy_encode_strings(const onnx::Value& strings);
 
-// The bytes of a .npy file. NumPy has no bf16 and no f8, so they are written as f32.
+// Returns the bytes of a .npy file. NumPy has no bf16 and no f8, so they are written as f32.
 std::string npy_encode(const Tensor& tensor);
 
 }  // namespace tenon::cli

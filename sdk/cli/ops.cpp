@@ -71,7 +71,7 @@ std::vector<DType> all_dtypes() {
   return all;
 }
 
-// The devices to ask: those of --device, else the first usable one of each provider that opens.
+// Returns the devices to ask: those of --device, or the first device of each provider that opens.
 std::vector<Device> asked_devices(const OpsOptions& options) {
   std::vector<Device> devices;
   for (const std::string& spelling : options.devices) devices.emplace_back(spelling);
@@ -83,7 +83,7 @@ std::vector<Device> asked_devices(const OpsOptions& options) {
       devices.emplace_back(listed.spelling);
       last = listed.provider;
     } catch (const Error&) {
-      continue;  // `tenon doctor` says why it does not open
+      continue;  // `tenon doctor` reports why it does not open
     }
   }
   return devices;
@@ -91,7 +91,7 @@ std::vector<Device> asked_devices(const OpsOptions& options) {
 
 char letter_of(Served served) { return "ndh."[static_cast<size_t>(served)]; }
 
-// "..........nnnn": a letter per dtype; "?" where no call of the op was found.
+// Returns a letter for each dtype ("..........nnnn"); "?" if no call of the op was found.
 std::string letters(const OpSupport& support) {
   std::string text;
   for (const DTypeSupport& one : support.dtypes) text += letter_of(one.served);
@@ -117,7 +117,7 @@ void print_legend(const std::vector<DType>& dtypes) {
       names.c_str());
 }
 
-// The ops of the list, then those of each library.
+// Returns the ops of the built-in list, then those of each library.
 std::vector<const OpInfo*> all_rows() {
   std::vector<const OpInfo*> rows;
   for (const OpInfo& op : op_table()) rows.push_back(&op);
@@ -127,7 +127,7 @@ std::vector<const OpInfo*> all_rows() {
   return rows;
 }
 
-// Every op by every device.
+// Lists all ops with their support on each device.
 int list_support(const OpsOptions& options) {
   const std::vector<Device> devices = asked_devices(options);
   const std::vector<DType> dtypes = all_dtypes();
@@ -151,7 +151,7 @@ int list_support(const OpsOptions& options) {
   return 0;
 }
 
-// The dtypes in which a device computes the op, and why not natively.
+// Prints the dtypes for which a device computes the op, and the reason if not natively.
 void print_support(const OpSupport& support, const Device& device) {
   if (support.call.empty()) {
     std::printf("  %s: no call was found to ask about\n", device.spelling().c_str());
@@ -175,7 +175,7 @@ void print_indented(std::string_view text) {
   }
 }
 
-// Shows how to call the op, what the op returns, and who computes it.
+// Shows how to call the op, its results, and the devices that compute it.
 int show_op(const OpsOptions& options) {
   const DynamicOp& op = find_op(options.name);
   std::vector<std::pair<Device, OpSupport>> supports;

@@ -60,7 +60,7 @@ Topology read_topology(const PlanOptions& options) {
   }
 }
 
-// "512x8"
+// Parses "512x8".
 Dims grid_from(const std::string& text) {
   Dims grid;
   size_t at = 0;
@@ -78,7 +78,7 @@ Dims grid_from(const std::string& text) {
   return grid;
 }
 
-// "3=S(0),B": input 3; "%17=B,S(1)": the constant %17.
+// Parses "3=S(0),B" (input 3) or "%17=B,S(1)" (the constant %17).
 std::pair<ValueId, NdSbp> spread_from(const std::string& text, const Program& program) {
   const size_t equals = text.find('=');
   const std::string name = text.substr(0, equals);
@@ -185,7 +185,7 @@ class Report {
     return fmt::format("{}{}", dtype_name(value.dtype), value.dims);
   }
 
-  // Inputs that are alike share a line.
+  // Prints inputs with the same spread on one line.
   void print_spreads() const {
     std::vector<std::vector<std::string>> rows{{"spread", "of", "type", "bytes of a rank"}};
     std::map<std::pair<std::string, std::string>, size_t> known;
@@ -215,7 +215,7 @@ class Report {
   const Program& program_;
   const Topology& topology_;
   const Plan& plan_;
-  const Measured* measured_;  // null: nothing was run
+  const Measured* measured_;  // null if nothing was run
   Forecast cast_;
 };
 
@@ -225,7 +225,7 @@ int plan_model(const PlanOptions& options) {
   GraphOptions given = options.graph;
   given.run = true;  // sizes are numbers
   const bool is_model = std::filesystem::path(given.file).extension() == ".onnx";
-  if (given.pass.empty()) given.pass = is_model ? "batch_norm" : "none";  // the last pass that leaves products alone
+  if (given.pass.empty()) given.pass = is_model ? "batch_norm" : "none";  // the last pass that does not change products
   graph::Graph graph = read_graph(given);
   rewrite_graph(&graph, given);
   symbolic::Values sizes = sizes_of_graph(graph, given.sizes);

@@ -32,7 +32,8 @@ std::vector<std::string> option_names(const CLI::App& command) {
   return names;
 }
 
-// The sentence about arguments that `command` does not expect. It names the first option, or else the first argument.
+// Returns the sentence about arguments that `command` does not expect. It names the first option, or else the first
+// argument.
 std::string unexpected(const CLI::App& command, const std::vector<std::string>& extras) {
   for (const std::string& word : extras) {
     if (!word.starts_with('-') || word == "-") continue;

@@ -1,5 +1,5 @@
-// Messages about wrong arguments, with the nearest right one. CLI11's own messages list unexpected arguments in
-// reverse, suggest nothing, and print the limit of a range that has none.
+// Messages about wrong arguments, with the nearest valid one. CLI11's own messages list unexpected arguments in
+// reverse, suggest nothing, and print a limit for a range without one.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -8,10 +8,10 @@
 
 namespace tenon::cli {
 
-// The message for an error in the command line of `app`.
+// Returns the message for an error in the command line of `app`.
 std::string refusal(const CLI::App& app, const CLI::Error& error);
 
-// Prints that no `kind` is called `word`, the nearest word of `known`, and `hint`. Returns the exit code.
+// Prints that there is no `kind` named `word`, the nearest word of `known`, and `hint`. Returns the exit code.
 int refuse_word(const char* kind, const std::string& word, const std::vector<std::string>& known,
                 const std::string& hint);
 

@@ -26,7 +26,7 @@ using nlohmann::json;
 
 double milliseconds(Clock::duration time) { return std::chrono::duration<double, std::milli>(time).count(); }
 
-// The file name of an output, without its ending. Letters that have a meaning in paths become '_'.
+// Returns the file name of an output, without its extension. Characters with a meaning in paths become '_'.
 std::string file_name(const std::string& name) {
   std::string safe = name.empty() ? "output" : name;
   for (char& c : safe) {
@@ -89,7 +89,7 @@ struct Results {
   std::vector<onnx::NodeExecution> executions;
 };
 
-// Runs the model and waits for the device, because the run of an asynchronous device ends with its results.
+// Runs the model and waits for the results, because an asynchronous device may return earlier.
 onnx::ValueList timed_run(const onnx::Model& model, const onnx::Values& inputs,
                           std::vector<onnx::NodeExecution>* executions, double* time) {
   const Clock::time_point begin = Clock::now();
@@ -99,8 +99,8 @@ onnx::ValueList timed_run(const onnx::Model& model, const onnx::Values& inputs,
   return outputs;
 }
 
-// Writes `value` to files whose names begin with `path`, of which a sequence has one for each element, and a map one
-// for its keys and one for its values.
+// Writes `value` to files whose names begin with `path`. A sequence has a file for each element; a map has one for its
+// keys and one for its values.
 void save(const onnx::Value& value, const std::string& path, const std::string& name, const std::string& format,
           std::vector<std::string>* files) {
   using Kind = onnx::Value::Kind;
@@ -159,7 +159,7 @@ onnx::Model load_model(const RunOptions& options) {
   load_options.external_data_root = options.external_data;
   load_options.eager = options.eager;
   if (options.no_fuse) load_options.fuse = false;
-  if (options.report) load_options.compile = Compiling::wait;  // the first run is reported
+  if (options.report) load_options.compile = Compiling::wait;  // the report covers the first run
   load_options.precision = options.precision;
   return onnx::load(options.model, load_options);
 }
@@ -195,7 +195,7 @@ void print_report(const RunOptions& options, const Results& results) {
   }
 }
 
-// Prints what the values between nodes took.
+// Prints the memory of the values between nodes.
 void print_plan(const Results& results) {
   const memory::Stats stats = results.model.device().memory_stats();
   std::printf("values between nodes: %llu bytes planned; no plan needs less than %llu\n",
@@ -203,12 +203,12 @@ void print_plan(const Results& results) {
               static_cast<unsigned long long>(stats.planned_lower_bound));
 }
 
-// Prints one line if a device other than the host left launches to the host.
+// Prints one line if launches ran on the host instead of the chosen device.
 void print_host_launches(const Results& results) {
   if (results.model.device() == Device::host()) return;
   size_t launches = 0, host = 0;
   for (const onnx::NodeExecution& p : results.executions) {
-    launches += p.rung != rung_name(Rung::decomposed);  // the ops of a decomposition are listed too
+    launches += p.rung != rung_name(Rung::decomposed);  // the ops of a decomposition have their own rows
     host += p.rung == rung_name(Rung::host);
   }
   if (host == 0) return;
@@ -229,7 +229,7 @@ json checks_json() {
   return list;
 }
 
-// What TENON_CHECK=compile has found.
+// Prints the findings of TENON_CHECK=compile.
 void print_checks() {
   std::vector<std::vector<std::string>> rows = {{"kernel", "ops", "launches", "worst difference", "allowed", "where"}};
   for (const graph::KernelCheck& row : graph::kernel_checks()) {

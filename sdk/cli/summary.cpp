@@ -46,7 +46,7 @@ struct Range {
   }
 };
 
-// Calls visit with the elements of `tensor` as T, block after block.
+// Calls visit with the elements of `tensor` as T, one block at a time.
 template <class T>
 Range<T> range_of(const Tensor& tensor) {
   Range<T> range;

@@ -1,4 +1,4 @@
-// Prints a table.
+// Tables in text.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace tenon::cli {
 
-// Prints to stdout. A column is as wide as its widest cell.
+// Prints a table to stdout. A column is as wide as its widest cell.
 void print_table(const std::vector<std::vector<std::string>>& rows);
 
 }  // namespace tenon::cli

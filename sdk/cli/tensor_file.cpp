@@ -23,7 +23,7 @@ Error unknown_extension(const std::string& path) {
                fmt::format("'{}' ends neither in .npy nor in .pb, the two kinds of tensor files.", path));
 }
 
-// What `decode` makes of the bytes of the file.
+// Reads the file and returns decode(bytes).
 template <class Decode>
 auto read_file(const std::string& path, Decode decode) {
   if (std::filesystem::is_directory(path))
@@ -37,7 +37,7 @@ auto read_file(const std::string& path, Decode decode) {
   }
 }
 
-// A string for each line.
+// Returns a string for each line.
 onnx::Value lines_of(const std::string& bytes, const onnx::ValueInfo& info) {
   std::istringstream text(bytes);
   std::vector<std::string> lines;

@@ -12,10 +12,10 @@ std::string read_bytes(const std::string& path);
 void write_bytes(const std::string& path, const std::string& bytes);
 
 Tensor read_tensor_file(const std::string& path, Device device);
-// The same of any value; `info` says what a .pb file holds, and how many axes the lines of a .txt file have: all but
-// the first are of length 1.
+// Reads a value of any type. `info` gives the type of a .pb file and the rank of the strings of a .txt file: all axes
+// after the first have length 1.
 onnx::Value read_value_file(const std::string& path, const onnx::ValueInfo& info, Device device);
-// Strings and numbers, as .npy or .pb. Errors: invalid_argument (the value is neither).
+// Writes strings or numbers as .npy or .pb. Errors: invalid_argument (a value of another type).
 void write_value_file(const std::string& path, const onnx::Value& value, const std::string& name);
 // A .pb file stores `name`.
 void write_tensor_file(const std::string& path, const Tensor& tensor, const std::string& name);

@@ -1,4 +1,4 @@
-// The claims of a provider, in a text file of lines:
+// The claims of a provider, read from a text file. Its lines:
 //
 //   supports unary/relu/f32/*          each of these cases must run: "unsupported" is a failure
 //   supports nothing                   the provider claims no primitive
@@ -6,7 +6,7 @@
 //   skips primitives/*/long why        not run
 //   # ...
 //
-// A name may hold *, ? and [], which match / too. A name without "primitives/" before its kind means a primitive.
+// A name may contain *, ? and [], which also match /. The prefix "primitives/" may be omitted before a kind.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ namespace tenon::conformance {
 
 bool matches(const std::string& pattern, const std::string& name);
 
-// "Did you mean ...?" for a pattern that matches no test, and where to find all names.
+// Returns "Did you mean ...?" for a pattern that matches no test, and how to list all names.
 std::string suggestion(const std::string& pattern, const std::vector<Test>& tests);
 
 struct Expectation {
@@ -30,15 +30,15 @@ struct Expectation {
 
 class Expectations {
  public:
-  // Errors: a line of another form, with its number.
+  // Errors: a malformed line, with its number.
   static Result<Expectations> parse(std::string_view text, const std::string& file);
   static Result<Expectations> read(const std::string& file);
 
   bool given() const { return given_; }
   bool claims_nothing() const { return claims_nothing_; }
-  // The line that skips the test `name`; NULL if none does.
+  // Returns the line that skips the test `name`, or NULL.
   const Expectation* skip(const std::string& name) const;
-  // The finding that the claims make of `finding`.
+  // Returns `finding`, changed by the claims: for example, an expected failure.
   Finding judge(const std::string& name, Finding finding) const;
   // Errors: a pattern that matches no test, because of a spelling mistake or a removed test.
   Status check(const std::vector<Test>& tests) const;

@@ -74,7 +74,7 @@ struct HostEntries {
     pause(host);
     return self(host).asks_to_cancel() ? 1 : 0;
   }
-  // Notes a violation if `key` is none.
+  // Records a violation if `key` is not a valid key.
   static bool is_key(const ep_host* host, const char* function, ep_string key);
 };
 
@@ -100,7 +100,7 @@ ep_status HostEntries::blob_get(const ep_host* host, ep_string key, void (*take)
     ++me.blobs_given_;
   }
   take(context, blob.data(), blob.size());
-  std::fill(blob.begin(), blob.end(), '\xee');  // it was lent for the call
+  std::fill(blob.begin(), blob.end(), '\xee');  // borrowed for the call
   return EP_STATUS_OK;
 }
 

@@ -1,5 +1,5 @@
-// The host of a provider under test. It counts allocations, makes allocations fail, remembers every error that it made,
-// and notes violations that no return value shows.
+// The host of a provider under test. It counts allocations, makes allocations fail, stores every error that it made,
+// and records violations that no return value shows.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ using Settings = std::vector<std::pair<std::string, std::string>>;
 
 class Host {
  public:
-  // `plugin_path`: of the library that it serves; may be empty.
+  // `plugin_path` is the path of the plug-in's library; may be empty.
   explicit Host(Settings settings, const std::string& plugin_path = {});
   Host(const Host&) = delete;
   Host& operator=(const Host&) = delete;
@@ -35,28 +35,27 @@ class Host {
   int64_t errors_alive() const;
   int64_t allocations() const;  // number of allocations so far
 
-  // Makes one allocation return NULL: the one after `count` more. -1: none.
+  // Makes one allocation return NULL, after `count` more have succeeded. -1: none.
   void fail_allocation_after(int64_t count);
   bool allocation_failed() const;
 
-  // While it lingers, every service pauses before it returns, so that a call which asks the host for something in the
-  // middle of its work is overtaken by other threads.
+  // While `on`, every service pauses before it returns, so that other threads overtake a call that uses a service in
+  // the middle of its work.
   void linger(bool on) { lingers_.store(on); }
 
-  // While it keeps blobs, blob_get hands out what blob_put was given; else it knows none. What it
-  // keeps outlives the plug-in. Returns how many blobs were handed out since the last call.
+  // With `kept`, blob_get returns the blobs of blob_put; with `none`, it finds none. Blobs
+  // outlive the plug-in. Returns how many blobs blob_get has returned since the last call.
   enum class Blobs : uint8_t { none, kept };
   uint64_t keep_blobs(Blobs blobs);
 
-  // Has cancel_requested say 1 to the calling thread from its question number `questions` on, counted from 0 and from
-  // this call. -1: never.
+  // Makes cancel_requested return 1 on the calling thread, after `questions` more calls that return 0. -1: never.
   void cancel_after(int64_t questions);
-  // How often cancel_requested was asked since the last cancel_after.
+  // The number of calls of cancel_requested since the last cancel_after.
   int64_t cancel_questions() const;
 
-  // Turns the result of a plug-in's `function` into a Status and releases `error`. Notes a violation if the result
-  // itself is wrong: an error beside EP_STATUS_OK, no error beside a failure, an error that this host did not make, an
-  // unknown status.
+  // Converts the result of a plug-in's `function` into a Status and releases `error`. Records a violation if the result
+  // is invalid: EP_STATUS_OK with an error, a failure without one, an error that this host did not make, an unknown
+  // status.
   Status take(const char* function, ep_status status, ep_error* error);
 
   void violate(Status violation);

@@ -20,12 +20,12 @@
 namespace tenon::conformance {
 namespace {
 
-constexpr size_t parts_per_job = 4;  // so that a job that is done early finds more
+constexpr size_t parts_per_job = 4;  // so that a job that finishes early finds more work
 
 // Numbers of tests that one process runs, in order.
 using Part = std::vector<size_t>;
 
-// The parts of tests[from..to), which share a process.
+// Divides tests[from..to), which share a process, into at most `most` parts.
 void deal_out(const std::vector<Test>& tests, size_t from, size_t to, size_t most, std::vector<Part>* parts) {
   std::vector<size_t> numbers, closing;
   for (size_t i = from; i < to; ++i) (tests[i].closes_process ? closing : numbers).push_back(i);
@@ -85,7 +85,7 @@ bool receive(int pipe, size_t* number, Finding* finding) {
          read_all(pipe, finding->output.data(), header.output);
 }
 
-// Takes part after part, until none is left.
+// Runs one part after the other until none is left.
 [[noreturn]] void work(const std::vector<Test>& tests, const std::vector<Part>& parts, double time_limit, int pipe,
                        std::atomic<size_t>* next) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -97,7 +97,7 @@ bool receive(int pipe, size_t* number, Finding* finding) {
   _exit(0);
 }
 
-// The findings as they come, handed on in the order of the tests.
+// Collects findings in any order and passes them on in the order of the tests.
 class Findings {
  public:
   Findings(const std::vector<Test>& tests, const std::vector<Part>& parts,
@@ -114,7 +114,7 @@ class Findings {
     --missing_[number];
     hand_on();
   }
-  // No more findings come. A test without one was lost with a process of the kit.
+  // Called after the last finding. A test without a finding was lost with a process of the kit.
   void close() {
     for (size_t i = next_; i < missing_.size(); ++i) {
       if (missing_[i] == 0) continue;

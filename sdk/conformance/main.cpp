@@ -1,4 +1,4 @@
-// tenon-conform, the conformance kit on one provider. `tenon conform` runs it.
+// tenon-conform: runs the conformance kit on one provider. `tenon conform` starts it.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -61,7 +61,7 @@ Target target_of(const Options& options) {
   return target;
 }
 
-// The command that repeats a single case, quoted for a shell.
+// Returns the command that repeats a single case, quoted for a shell.
 std::string command_text(const Options& options) {
   const auto quoted = [](const std::string& word) { return fmt::format("'{}'", word); };
   std::string command = fmt::format("tenon conform {}", quoted(options.path));
@@ -70,8 +70,8 @@ std::string command_text(const Options& options) {
   return command;
 }
 
-// The file of claims: the one on the command line, or the one beside the library (libtenon_foo.so,
-// libtenon_foo.expect).
+// Reads the file of claims: the file on the command line, or the one next to the library (libtenon_foo.expect for
+// libtenon_foo.so).
 Result<Expectations> find_expectations(const Options& options) {
   if (!options.expectations.empty()) return Expectations::read(options.expectations);
   const std::string beside = std::filesystem::path(options.path).replace_extension(".expect");
@@ -126,7 +126,7 @@ void Run::add(const Test& test, Finding finding) {
   std::fflush(stdout);
 }
 
-// Prints the first failure of each group, because one broken kernel fails hundreds of cases.
+// Prints only the first failure of each group, because one broken kernel can fail hundreds of cases.
 void Run::print_failure(const Row& row) {
   constexpr int shown = 5;
   const std::string group = group_of(row.test->name);
@@ -202,7 +202,7 @@ int list(const std::vector<Test>& tests) {
   return 0;
 }
 
-// A plug-in that carries data between processes has tests of its own, which every rank of a launch runs.
+// Plug-ins that move data between processes have their own tests, which every rank runs.
 int run_collectives(const Options& options) {
   if (!options.cases.empty() || !options.expectations.empty() || !options.junit.empty() || !options.json.empty() ||
       options.list || options.here || options.jobs != 1) {

@@ -1,13 +1,13 @@
-// Pipes between the processes of the kit: whole values, whatever a signal interrupts.
+// Pipes between the processes of the kit. Signals do not interrupt a transfer.
 #pragma once
 
 #include <cstddef>
 
 namespace tenon::conformance {
 
-// False if the other end is gone.
+// Returns false if the other end is closed.
 bool write_all(int fd, const void* data, size_t size);
-// False if the other end was closed before `size` bytes came.
+// Returns false if the other end was closed before `size` bytes arrived.
 bool read_all(int fd, void* data, size_t size);
 
 }  // namespace tenon::conformance

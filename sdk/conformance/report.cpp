@@ -10,7 +10,7 @@
 namespace tenon::conformance {
 namespace {
 
-// The command that repeats a test.
+// Returns the command that repeats a test.
 std::string command_text(const Row& row, const RunInfo& info) {
   return fmt::format("{} --case {}", info.command, row.test->name);
 }
@@ -68,7 +68,8 @@ int count_unclaimed(const std::vector<Row>& rows) {
   }));
 }
 
-// " (not claimed)", " (3 not claimed)", or empty: how many of the skipped tests the provider does not claim.
+// Returns " (not claimed)", " (3 not claimed)" or nothing: the number of skipped tests that the provider does not
+// claim.
 std::string unclaimed_text(int number, const Counts& counts) {
   if (number == 0) return {};
   const bool all = number == counts[static_cast<size_t>(Outcome::skipped)];
@@ -94,7 +95,7 @@ std::string failure_text(const Row& row, const RunInfo& info) {
   std::transform(outcome.begin(), outcome.end(), outcome.begin(), [](unsigned char c) { return std::toupper(c); });
   std::string text = fmt::format("{} {}\n{}\n", outcome, row.test->name, indented(row.finding.sentence));
   if (!row.test->claim.empty()) {
-    // A crash or a hang breaks rule X01 or X02, and the rule of the test too.
+    // A crash or a hang breaks rule X01 or X02 in addition to the rule of the test.
     const bool ended = row.finding.outcome == Outcome::crashed || row.finding.outcome == Outcome::hung;
     text += fmt::format("    held to: {}\n", ended ? with_rule(row.test->claim, row.test->rule) : row.test->claim);
   }

@@ -1,4 +1,4 @@
-// Prints the results of a run: a table for people, JUnit and JSON for programs.
+// Writes the results of a run: a table for people, JUnit and JSON for programs.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ struct Row {
 struct RunInfo {
   std::string path;
   std::string provider;  // "cpu 0.1.0, ABI 0.1, gcc 12.2.0"; empty if the note is unreadable
-  std::string command;   // the command up to " --case NAME"
+  std::string command;   // the command without " --case NAME"
   double seconds = 0;
 };
 

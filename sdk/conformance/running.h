@@ -1,4 +1,4 @@
-// What a test is doing: the last function that it called and the last descriptor that it passed. The notes are in
+// Notes on the running test: the last function that it called and the last descriptor that it passed. They are in
 // memory that the parent process can read after the child has died or hung.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace tenon::conformance {
 
-// Memory that parent and child share.
+// The notes, in memory shared by parent and child.
 struct Running {
   char call[64];
   char descriptor[2000];

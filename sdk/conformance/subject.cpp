@@ -92,7 +92,7 @@ uint64_t Subject::granularity() const {
   return greatest;
 }
 
-// Bytes that are no whole multiples of the granularity are part of the multiples around them, which are fetched first.
+// If a range is not a multiple of the granularity, the surrounding multiples are downloaded first.
 Status Subject::fetch_around(const Stream& stream, const Memory& memory, uint64_t offset, uint64_t size,
                              std::vector<uint8_t>* around, uint64_t* begin) {
   const uint64_t unit = granularity();
@@ -141,7 +141,7 @@ Status Subject::record_event(const Event& event, const Stream& stream) {
 
 namespace {
 
-// A wait for work that was submitted has nothing to fail of but the device and the host's memory.
+// A wait for submitted work may fail only because the device failed or host memory ran out.
 Status waited(std::string_view function, const Status& status) {
   if (status.ok() || status.code() == Code::out_of_host_memory) return status;
   return broken("S03", "{} of work that was submitted failed: {}", function, status.message());

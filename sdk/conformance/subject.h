@@ -1,5 +1,5 @@
-// Subject: a plug-in driven through the raw C ABI, with a Host of the conformance kit. Neither loader nor core is
-// involved, so a test sees the plug-in's own behaviour.
+// Subject: a plug-in used through the raw C ABI, with a Host of the conformance kit. Loader and core are not involved,
+// so a test sees the plug-in's own behaviour.
 #pragma once
 
 #include <cstdint>
@@ -65,10 +65,10 @@ class Subject {
   Subject& operator=(const Subject&) = delete;
 
   // Each function does the missing earlier steps first.
-  Status load();   // maps the library, once per process
-  Status start();  // queries: `plugin` is set
-  Status open();   // describes and opens the device: `info`, `ops` and `device` are set
-  // Closes the device and shuts the plug-in down. The library stays mapped.
+  Status load();   // loads the library, once per process
+  Status start();  // calls the query; sets `plugin`
+  Status open();   // describes and opens the device; sets `info`, `ops` and `device`
+  // Closes the device and shuts the plug-in down. The library stays loaded.
   void close();
 
   // Calls a function of the ABI whose last parameter is an ep_error**, and returns its failure as a Status. A C++
@@ -98,11 +98,11 @@ class Subject {
   // The greatest copy_granularity of the pools, at least 1.
   uint64_t granularity() const;
   bool exclusive() const { return (info.pools[0].flags & EP_POOL_FLAG_EXCLUSIVE) != 0; }
-  // Downloads the whole multiples of the granularity in which `size` bytes at `offset` lie, and waits; `begin` is where
-  // the first begins.
+  // Downloads the range of whole multiples of the granularity that contains `size` bytes at `offset`, and waits.
+  // `begin` gets the beginning of the range.
   Status fetch_around(const Stream& stream, const Memory& memory, uint64_t offset, uint64_t size,
                       std::vector<uint8_t>* around, uint64_t* begin);
-  // Transfers of any bytes. Those that are no multiples of the granularity wait.
+  // Transfers any range of bytes. Waits if the range is not a multiple of the granularity.
   Status upload(const Stream& stream, const Memory& memory, uint64_t offset, std::span<const uint8_t> bytes);
   Status download(const Stream& stream, const Memory& memory, uint64_t offset, std::span<uint8_t> bytes);
   Status copy(const Stream& stream, const Memory& dst, uint64_t dst_offset, const Memory& src, uint64_t src_offset,
@@ -111,10 +111,11 @@ class Subject {
   Status wait(const Event& event);
   // Waits for all work of `stream`: by an event, or by stream_synchronize on a device without events.
   Status finish(const Stream& stream);
-  // Waits for all work of `stream`, so that what it uses may be freed. If that fails, nobody knows what is still in
-  // flight, and this ends the process with that finding: whatever was freed would be blamed on the provider later.
+  // Waits for all work of `stream`, so that its memory may be freed. If the wait fails, work may still be in flight;
+  // freeing its memory could cause later errors that would be blamed on the provider. So this function then ends the
+  // process with the failure as the finding.
   void drain(const Stream& stream) { drain(ops, stream.get()); }
-  void drain(const ep_device_ops& its_ops, ep_stream* stream);  // a stream of another device too
+  void drain(const ep_device_ops& its_ops, ep_stream* stream);  // also for a stream of another device
 
   void destroy(ep_memory* memory) { drop("memory_free", ops.memory_free, memory); }
   void destroy(ep_stream* stream) { drop("stream_destroy", ops.stream_destroy, stream); }
@@ -129,7 +130,7 @@ class Subject {
   ep_plugin_query_fn query = nullptr;
   ep_plugin_ops plugin{};
   ep_device_info info{};
-  Accuracy accuracy;  // what `info` states
+  Accuracy accuracy;  // as stated in `info`
   ep_device_ops ops{};
   ep_device* device = nullptr;
   bool started = false;
@@ -148,12 +149,12 @@ void Owned<T>::reset() {
   if (handle_ != nullptr) subject_->destroy(std::exchange(handle_, nullptr));
 }
 
-// True if blocks of pool `pool` hold opaque values alone, so that nothing else is allocated there.
+// True if pool `pool` is an image pool, where only opaque values are allocated.
 inline bool holds_images(const ep_device_info& info, uint32_t pool) {
   return (info.pools[pool].flags & EP_POOL_FLAG_IMAGE) != 0;
 }
 
-// Waits for all work of `stream` in its destructor, so that a test that returns early frees nothing in flight. Declare
+// Waits for all work of `stream` in its destructor, so that a test that returns early frees no memory in use. Declare
 // it after everything that the work uses.
 class Drain {
  public:
@@ -169,7 +170,7 @@ class Drain {
 
 constexpr uint64_t wait_limit_ns = 60'000'000'000;
 
-// A struct of the ABI with its header set and everything else zero.
+// Returns a struct of the ABI with its header set and all other members zero.
 template <class T>
 T with_header(uint32_t type) {
   T value{};

@@ -43,7 +43,7 @@ class OpenDevice {
   Stream stream_;
 };
 
-// Nothing if the provider supports one of the cases, else the reason of the last refusal.
+// Returns an empty string if the provider supports one of the cases, else the reason of the last refusal.
 Result<std::string> why_nothing(Subject& subject) {
   const Status opened = subject.open();
   if (opened.code() == skip_code) return opened.message();

@@ -9,8 +9,8 @@
 
 namespace tenon::conformance {
 
-// All tests, in a fixed order. loader/accepts is first, because no host takes a provider that fails it. The primitives
-// come after the contract, and claims/stated, which reads `expectations`, is last.
+// All tests, in a fixed order. loader/accepts is first, because no host loads a provider that fails it. Then come the
+// contract and the primitives; claims/stated, which checks `expectations`, is last.
 std::vector<Test> make_suite(const Target& target, const Expectations& expectations);
 
 }  // namespace tenon::conformance

@@ -30,7 +30,7 @@ struct Frame {
   int16_t outcome;
   uint8_t not_claimed;
   uint8_t is_last;  // the process ends after this test
-  uint32_t size;    // bytes of the sentence, which follows
+  uint32_t size;    // bytes of the sentence that follows
   double milliseconds;
   int64_t output_end;  // bytes printed so far: the child may be ahead of the reader
 };
@@ -40,7 +40,7 @@ struct Current {
   const Test* test = nullptr;
   pid_t process = -1;
   Clock::time_point begin;
-  std::function<void(const Finding&)> report;  // of a finding after which the process ends
+  std::function<void(const Finding&)> report;  // reports a finding before the process ends
 };
 Current current;
 
@@ -77,7 +77,8 @@ bool send(int results, int output, const Finding& finding, bool is_last) {
          write_all(results, finding.sentence.data(), finding.sentence.size());
 }
 
-// goes_on: the next test comes. ends: the test has ended it after its finding. died: crashed or hung in the test.
+// goes_on: the child continues with the next test. ends: the test has ended the child after its finding. died: the
+// child crashed or hung.
 enum class Life : uint8_t { goes_on, ends, died };
 
 // The parent's view of a child that runs `tests[numbers...]` one after the other.
@@ -85,7 +86,7 @@ class Child {
  public:
   Child(const std::vector<Test>& tests, const std::vector<size_t>& numbers);
   ~Child();
-  // The finding of the next test, and what became of the child.
+  // Returns the finding of the next test; `life` gets the state of the child.
   Finding next(double time_limit, Life* life);
 
  private:
@@ -225,7 +226,7 @@ Finding run_alone(const std::vector<Test>& tests, size_t number, double time_lim
   return child.next(time_limit, &life);
 }
 
-// Runs tests in one child until a test ends it. Returns how many tests are settled.
+// Runs tests in one child until a test ends it. Returns the number of tests that have a finding.
 size_t run_sharing(const std::vector<Test>& tests, const std::vector<size_t>& numbers, double time_limit,
                    const std::function<void(size_t, const Finding&)>& done) {
   Child child(tests, numbers);
@@ -267,7 +268,7 @@ std::string rule_in(std::string_view sentence) {
 
 void end_process(const Status& status) {
   static std::atomic_flag ending;
-  while (ending.test_and_set()) pause();  // another thread of the test is at it
+  while (ending.test_and_set()) pause();  // another thread of the test is ending the process
   if (getpid() != current.process) _exit(inner_failure);
   current.report(finding_of(*current.test, status, current.begin));
   std::fflush(nullptr);

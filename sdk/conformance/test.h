@@ -13,13 +13,13 @@ namespace tenon::conformance {
 
 struct Test {
   std::string name;   // "events/never_recorded", "primitives/unary/relu/f32/vector"
-  std::string rule;   // rule of ep_api/README.md, for failures that name none
+  std::string rule;   // rule of ep_api/README.md, for failures that name no rule
   std::string claim;  // the claim that the test checks
   // Runs in a child process. Returns ok, skipped(...) or a failure.
   std::function<Status()> run;
-  // Shares one process with other such tests. A test that crashes or hangs there runs again alone.
+  // The test shares one process with other such tests. If it crashes or hangs there, it runs again alone.
   bool shares_process = false;
-  // Runs at the end of every process that tests share, and judges that process.
+  // The test runs at the end of every shared process and checks that process.
   bool closes_process = false;
 };
 
@@ -40,12 +40,12 @@ inline bool is_bad(Outcome outcome) {
          outcome == Outcome::unexpected_pass;
 }
 
-// The rule that a sentence names last ("E01" in "... (rule E01)."), or empty.
+// Returns the last rule that a sentence names ("E01" in "... (rule E01)."), or empty.
 std::string rule_in(std::string_view sentence);
 
-// Ends this process with `status` as the finding of the running test, and unwinds nothing: work in flight may still use
-// what the test made. The tests that shared the process go on in another. A process that a test has forked ends with
-// inner_failure. In run_here the kit ends.
+// Ends this process with `status` as the finding of the running test, without running destructors: work in flight may
+// still use the test's objects. Other tests that share the process continue in a new one. A process that a test has
+// forked ends with inner_failure. In run_here the kit ends.
 [[noreturn]] void end_process(const Status& status);
 constexpr int inner_failure = 9;  // exit code
 

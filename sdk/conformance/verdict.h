@@ -1,5 +1,4 @@
-// The result of a test of the conformance kit as a Status. Ok means passed. skipped(), not_claimed() and broken() make
-// the other results.
+// The result of a test as a Status. Ok means passed. skipped(), not_claimed() and broken() make the other results.
 #pragma once
 
 #include <string>
@@ -28,17 +27,17 @@ inline bool is_unclaimed(const Status& status) {
   return status.code() == skip_code && status.remedy() == unclaimed_remedy;
 }
 
-// `text` with " (rule E01)." at the end of its first line, in place of any other rule.
+// Returns `text` with " (rule E01)." at the end of its first line, replacing any other rule.
 std::string with_rule(std::string text, std::string_view rule);
 
 // The first line of `text`: the message without the context of the layers above.
 inline std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-// "'unsupported'", or the number if ep_api.h has no such status.
+// Returns "'unsupported'" for example, or the number if ep_api.h has no such status.
 std::string status_text(ep_status status);
 
 // A rule of ep_api/README.md was broken: "<what happened> (rule E01)." The text may be the message of another failure;
-// the rule of that message is dropped.
+// its rule is then replaced.
 template <class... Parts>
 Status broken(std::string_view rule, fmt::format_string<const Parts&...> text, const Parts&... parts) {
   return Status(Code::internal, with_rule(fmt::format(text, parts...), rule));

@@ -1,5 +1,5 @@
-// Checks of element-wise descriptors that every provider needs: the operands, and whether the scalar function exists,
-// takes the dtype, and gives the dtype of the destination.
+// Checks of element-wise descriptors that every provider needs: the operands, the scalar function, its dtype, and the
+// dtype of the destination.
 #pragma once
 
 #include <initializer_list>
@@ -27,14 +27,15 @@ inline Refusal check_operands(const ep_primitive_desc& desc, std::initializer_li
   return {};
 }
 
-// Refuses a scalar function that is unknown or does not take `dtype`. `arity` is "unary", say; `name` is its name.
+// Refuses a scalar function that is unknown or does not take `dtype`. `arity` (such as "unary") and `name` are for the
+// message.
 inline Refusal check_row(const scalar::RowFacts& facts, const char* arity, int32_t op, const char* name,
                          int32_t dtype) {
   if (facts.known && scalar::defined_on(facts.domain, dtype)) return {};
   return Refusal::because("%s row %d (%s) is not defined on %s", arity, op, name, dtype_name(dtype));
 }
 
-// Refuses unless the destination has the dtype that the scalar function gives for inputs of `dtype`.
+// Refuses unless the destination has the result dtype of the scalar function for inputs of `dtype`.
 inline Refusal check_result(const ep_primitive_desc& desc, const scalar::RowFacts& facts, int32_t dtype) {
   const int32_t expected = facts.bool_result ? EP_DTYPE_bool : dtype;
   if (desc.operands[0].dtype == expected) return {};

@@ -1,11 +1,11 @@
-// entry<f>: `f` behind an exception barrier, ready to stand in a table of the ABI.
+// entry<f>: `f` behind an exception barrier, for use in a table of the ABI.
 //
 //   ops.copy = entry<copy>;   // ep_status copy(ep_stream*, ep_buffer, ep_buffer, uint64_t, ep_error**), may throw
 //
 // The first parameter of `f` is a handle whose struct has a member `const ep_host* host`; the last one is `ep_error**`.
 // std::bad_alloc becomes EP_STATUS_OUT_OF_HOST_MEMORY, Stopped EP_STATUS_CANCELLED, and any other exception
-// EP_STATUS_INTERNAL with its text. A function of the table without a result (destroy, free, close) needs no barrier:
-// declare it noexcept. `f` computes with the default floating-point state, whatever the caller's.
+// EP_STATUS_INTERNAL with its text. A function of the table that returns void (destroy, free, close) needs no barrier:
+// declare it noexcept. `f` runs with the default floating-point state, whatever state the caller has set.
 #pragma once
 
 #include <exception>
@@ -17,7 +17,7 @@
 
 namespace tenon::provider {
 
-// Turns the exception that is being handled into the error of a call.
+// Converts the exception that is being handled into the error of a call.
 inline ep_status caught(const ep_host* host, ep_error** error) noexcept {
   try {
     throw;

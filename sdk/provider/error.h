@@ -21,7 +21,7 @@ inline ep_status fail_text(const ep_host* host, ep_error** error, ep_status stat
   return status;
 }
 
-// Like fail_text, with a sentence that printf rules format. The sentence is cut at 511 bytes.
+// Like fail_text, with a printf format. The sentence is cut at 511 bytes.
 [[gnu::format(printf, 4, 5)]] inline ep_status fail(const ep_host* host, ep_error** error, ep_status status,
                                                     const char* format, ...) {
   char sentence[512];
@@ -43,14 +43,14 @@ inline ep_status fail_text(const ep_host* host, ep_error** error, ep_status stat
   return fail_text(host, error, status, sentence, remedy);
 }
 
-// True if the host wants the call to stop: then it answers CANCELLED. To be asked between the long steps of
-// primitive_create and graph_compile, and of launches of a synchronous device, on the thread that the host called.
+// True if the host wants the call to stop; the call then returns CANCELLED. Check it between the long steps of
+// primitive_create, graph_compile and launches of a synchronous device, on the thread that the host called.
 inline bool wants_to_stop(const ep_host* host) {
   return host->struct_size >= offsetof(ep_host, cancel_requested) + sizeof host->cancel_requested &&
          host->cancel_requested(host) != 0;
 }
 
-// Thrown where a call stops because the host wants it to; entry<f> answers CANCELLED.
+// Thrown when a call stops at the host's request; entry<f> returns CANCELLED.
 struct Stopped {};
 
 // UNSUPPORTED for a stream with flags that our ep_api.h does not have.
@@ -61,7 +61,7 @@ inline ep_status check_stream_flags(const ep_host* host, const ep_stream_desc& d
               static_cast<unsigned long long>(unknown));
 }
 
-// Writes one line on `topic` if the host listens at `level` (EP_LOG_*). Otherwise it formats nothing.
+// Logs one line on `topic` if the host keeps messages of `level` (EP_LOG_*). Otherwise formats nothing.
 [[gnu::format(printf, 4, 5)]] inline void log_line(const ep_host* host, int32_t level, std::string_view topic,
                                                    const char* format, ...) {
   if (host->log_enabled(host, level, to_ep_string(topic)) == 0) return;

@@ -1,9 +1,9 @@
-// Converts narrow floats, as bits, to f32 and back. The way to f32 is exact; the way from f32 rounds once, to nearest
-// even.
+// Converts narrow floats, as bits, to f32 and back. To f32 is exact; from f32 rounds once, to nearest even.
 //
 // f16 is IEEE binary16. bf16 is the upper half of f32. f8e5m2 is like IEEE, with infinities. f8e4m3fn has no infinities
-// and one NaN (0x7f); overflow gives NaN. The fnuz types have one NaN, where -0 would be. The f6 types and f4e2m1 have
-// neither: overflow gives the greatest number, NaN gives -0. f8e8m0 has powers of two, and NaN for all that is none.
+// and one NaN (0x7f); overflow gives NaN. The fnuz types have one NaN, with the bits of -0. The f6 types and f4e2m1
+// have no infinities and no NaN: overflow gives the greatest number, NaN gives -0. f8e8m0 has only powers of two and
+// one NaN.
 #pragma once
 
 #include <bit>
@@ -19,7 +19,7 @@ inline uint16_t bf16_from_f32(float value) {
   return static_cast<uint16_t>((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16);
 }
 
-// What a format keeps beside finite numbers: as IEEE, f8e4m3fn, the fnuz types, or nothing.
+// The special values of a format: those of IEEE, of f8e4m3fn, of the fnuz types, or none.
 enum class Specials : uint8_t { IEEE, FN, FNUZ, FINITE };
 
 // A format of 1 sign bit, `exponent_bits` and `mantissa_bits`.
@@ -88,7 +88,7 @@ using F6E2M3 = NarrowFloat<2, 3, Specials::FINITE>;
 using F6E3M2 = NarrowFloat<3, 2, Specials::FINITE>;
 using F4E2M1 = NarrowFloat<2, 1, Specials::FINITE>;
 
-// The power 2^(bits - 127). Numbers go to the nearest power, of two the greater one, but never below 2^-127.
+// The power 2^(bits - 127). Numbers round to the nearest power, ties to the greater one, but never below 2^-127.
 struct F8E8M0 {
   static float to_f32(uint32_t bits) {
     if (bits == 0xff) return std::bit_cast<float>(0x7fc00000U);
@@ -97,8 +97,8 @@ struct F8E8M0 {
   static uint32_t from_f32(float value) {
     const uint32_t bits = std::bit_cast<uint32_t>(value);
     if (!(value > 0) || bits >= 0x7f400000U) return 0xff;
-    if (bits < 0x800000U) return bits >= 0x600000U ? 1 : 0;  // a denormal: 1.5 * 2^-127 and more is nearer to 2^-126
-    return (bits + 0x400000U) >> 23;                         // from 1.5 on the next power
+    if (bits < 0x800000U) return bits >= 0x600000U ? 1 : 0;  // a denormal: from 1.5 * 2^-127 on, rounds to 2^-126
+    return (bits + 0x400000U) >> 23;                         // significands from 1.5 on round to the next power
   }
 };
 

@@ -1,14 +1,14 @@
 // DefaultFloatingPoint: the processor's default floating-point state during its lifetime, on the thread that made it
 // (rule C02).
 //
-// Default means: rounded to nearest, denormals kept, no traps. The caller may have set flush-to-zero or
-// denormals-are-zero, another rounding mode, or traps (feenableexcept); the destructor gives the caller's state back.
-// Where the state is the default already, a DefaultFloatingPoint reads one register and writes none. `entry<f>` holds
-// one during each call. Threads of a provider's own inherit the state of the thread that starts them: start them within
-// an entry, or hold one there.
+// The default state rounds to nearest, keeps denormals and traps nothing. The caller may have set flush-to-zero or
+// denormals-are-zero, another rounding mode, or traps (feenableexcept); the destructor restores the caller's state. If
+// the state is already the default, a DefaultFloatingPoint reads one register and writes none. `entry<f>` holds one
+// during each call. A provider's own threads inherit the state of the thread that starts them: start them within an
+// entry, or make a DefaultFloatingPoint in the thread.
 //
-// The flags that say which exceptions have happened are no part of this. On a processor that is neither x86-64 nor
-// AArch64 a DefaultFloatingPoint does nothing.
+// The flags of past exceptions do not change. On processors other than x86-64 and AArch64 a DefaultFloatingPoint does
+// nothing.
 #pragma once
 
 #include <cstdint>
@@ -46,12 +46,12 @@ class DefaultFloatingPoint {
 
  private:
 #if defined(__x86_64__)
-  static constexpr uint32_t flags = 0x3f;            // of MXCSR: exceptions that have happened
-  static constexpr uint32_t default_state = 0x1f80;  // of MXCSR: all exceptions masked
+  static constexpr uint32_t flags = 0x3f;            // MXCSR: flags of past exceptions
+  static constexpr uint32_t default_state = 0x1f80;  // MXCSR: all exceptions masked
   static constexpr uint16_t default_x87 = 0x37f;
 
-  // The C library sets rounding and traps in both units, so the older one (long double) is looked at only here. fldcw
-  // traps for an exception that has happened there and that the caller does not mask, so fnclex forgets it.
+  // The C library sets rounding and traps in both the SSE and the x87 unit, so the x87 unit (long double) is checked
+  // only here. fldcw would trap on a past x87 exception that the caller has unmasked, so fnclex clears it first.
   [[gnu::noinline]] void set() {
     changed_ = true;
     __builtin_ia32_ldmxcsr(default_state);

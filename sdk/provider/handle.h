@@ -1,4 +1,4 @@
-// Memory for the structs behind handles. The host gives and counts it, so the host can report a leak.
+// Memory for the structs behind handles. It comes from the host, which counts it and can report a leak.
 #pragma once
 
 #include <new>
@@ -23,7 +23,7 @@ T* make(const ep_host* host, Args&&... args) {
   }
 }
 
-// Undoes make<T>, for exactly this T. NULL is fine.
+// Destroys an object that make<T> made, with the same T. NULL is allowed.
 template <class T>
 void destroy(T* object) noexcept {
   if (object == nullptr) return;

@@ -1,14 +1,15 @@
-// Implementations are listed, not registered: one ordered array per kind, best first. Each entry can say why not.
+// Implementations are listed, not registered: one ordered array per kind, best first. Each entry can give the reason
+// why it refuses.
 //
 //   constexpr Implementation matmul_list[] = {
 //       {"onednn", onednn_why_not, onednn_make},
 //       {"plain", plain_why_not, plain_make},
 //   };
 //
-// The first implementation that does not refuse wins. Each earlier refusal is a line of the log topic `dispatch`
-// ("matmul cpu onednn: bf16 needs avx512_core_bf16"). If all refuse, the reason of the error joins the refusals. An
-// implementation that takes the primitive and cannot make it (no memory, a compiler's error) fails: no other one is
-// asked, since a slower one would hide the failure.
+// The first implementation that does not refuse is used. Each earlier refusal is a line of the log topic `dispatch`
+// ("matmul cpu onednn: bf16 needs avx512_core_bf16"). If all refuse, the error lists the refusals. If an implementation
+// accepts the primitive and then cannot make it (no memory, an error of the compiler), the call fails: no other
+// implementation is tried, since a slower one would hide the failure.
 #pragma once
 
 #include <cstdarg>
@@ -22,11 +23,11 @@
 
 namespace tenon::provider {
 
-// Why an implementation does not take a primitive: one clause with the values in it. Empty if it does take it.
+// The reason why an implementation does not support a primitive: one clause that names the values. Empty if it does.
 class Refusal {
  public:
   Refusal() { text_[0] = '\0'; }
-  // The device or the implementation cannot do it.
+  // The device or the implementation does not support the primitive.
   [[gnu::format(printf, 1, 2)]] static Refusal because(const char* format, ...) {
     va_list arguments;
     va_start(arguments, format);
@@ -34,7 +35,7 @@ class Refusal {
     va_end(arguments);
     return refusal;
   }
-  // It could do it, but making the primitive failed with `status`, such as OUT_OF_DEVICE_MEMORY or INTERNAL. For
+  // The primitive is supported, but making it failed with `status`, such as OUT_OF_DEVICE_MEMORY or INTERNAL. For
   // `make`.
   [[gnu::format(printf, 2, 3)]] static Refusal failure(ep_status status, const char* format, ...) {
     va_list arguments;
@@ -58,11 +59,11 @@ class Refusal {
 
 struct Implementation {
   const char* name;  // "onednn", "simd", "plain": static text
-  // Pure and quick. If it accepts, it may set flags, baked scalars and alignments of `info`.
+  // Fast and without side effects. If it accepts, it may set flags, baked scalars and alignments of `info`.
   Refusal (*why_not)(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
-  // Makes the primitive. It may still refuse, or fail; then it does not write `*out`. It may set sizes of `info`.
+  // Makes the primitive. May still refuse or fail, and then does not write `*out`. May set sizes of `info`.
   Refusal (*make)(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
-  // Takes operands with scales and zero points. Others never see them.
+  // True if it supports operands with scales and zero points. Other implementations never get such operands.
   bool knows_quantisation = false;
 };
 
@@ -110,7 +111,7 @@ inline bool is_known_role(int32_t role) {
          within(EP_ROLE_DST_R, EP_ROLE_DST_LOG - EP_ROLE_DST_R + 1) || is_quantisation_role(role);
 }
 
-// Refuses bits, roles and extensions that our ep_api.h does not have. No provider may guess at them.
+// Refuses flags, roles and extensions that our ep_api.h does not have. A provider must not guess their meaning.
 inline Refusal unknown_parts(const ep_primitive_desc& desc) {
   if ((desc.flags & ~EP_PRIMITIVE_FLAG_DETERMINISTIC) != 0) {
     return Refusal::because("unknown flags 0x%llx", static_cast<unsigned long long>(desc.flags));
@@ -141,7 +142,7 @@ inline Refusal unknown_parts(const ep_primitive_desc& desc) {
   return {};
 }
 
-// Refuses quantised operands, for implementations that know nothing of them.
+// Refuses quantised operands, for implementations that do not support them.
 inline Refusal quantised_operands(const ep_primitive_desc& desc) {
   for (uint32_t i = 0; i < desc.operand_count; ++i) {
     const int32_t role = desc.operands[i].role;

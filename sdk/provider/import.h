@@ -1,6 +1,6 @@
 // The checks at the beginning of every import, so that all providers refuse the same things with the same sentences:
-// the type of the handle, flags, size, the kind of a semaphore, the UUID, and whether the handle names anything. What
-// only the other API can tell (context, size, order) the provider checks itself.
+// the type of the handle, flags, size, the kind of a semaphore, the UUID, and the handle itself. The provider checks
+// properties that only the other API knows (context, size, order).
 #pragma once
 
 #include <algorithm>
@@ -16,13 +16,13 @@
 
 namespace tenon::provider {
 
-// What a device takes of one kind.
+// The handles of one kind that a device accepts.
 struct ImportTerms {
   const char* device;   // "vulkan:0" or its name
   const char* what;     // "memory", "stream", "semaphore", "context"
   uint64_t taken;       // bits 1 << EP_HANDLE_*
   const uint8_t* uuid;  // 16 bytes, as in ep_device_info
-  uint64_t flags = 0;   // EP_IMPORT_FLAG_* that it knows
+  uint64_t flags = 0;   // EP_IMPORT_FLAG_* that the device supports
 };
 
 inline constexpr uint64_t handle_bit(int32_t type) { return UINT64_C(1) << type; }
@@ -57,14 +57,14 @@ inline std::string uuid_text(const uint8_t* uuid) {
   return text;
 }
 
-// UNSUPPORTED unless `terms` has the type.
+// Returns UNSUPPORTED unless `terms` accepts the type.
 inline ep_status check_handle_type(const ep_host* host, int32_t type, const ImportTerms& terms, ep_error** error) {
   if (type > 0 && type < 64 && (terms.taken & handle_bit(type)) != 0) return EP_STATUS_OK;
   return fail(host, error, EP_STATUS_UNSUPPORTED, "%s takes no %s of type %s (%d); it takes %s.", terms.device,
               terms.what, ep_handle_name(type), type, handle_list(terms.taken).c_str());
 }
 
-// INVALID_ARGUMENT unless the handle names something.
+// Returns INVALID_ARGUMENT for a handle that cannot be valid.
 inline ep_status check_handle(const ep_host* host, int32_t type, uint64_t handle, const ImportTerms& terms,
                               ep_error** error) {
   if (!is_descriptor(type)) {
@@ -105,7 +105,7 @@ inline ep_status check_memory_import(const ep_host* host, const ep_import_desc& 
   return fail(host, error, EP_STATUS_INVALID_ARGUMENT, "Memory of 0 bytes cannot be imported on %s.", terms.device);
 }
 
-// `kinds`: bits 1 << EP_SEMAPHORE_* that the device has for the type.
+// `kinds`: bits 1 << EP_SEMAPHORE_* that the device supports for the type.
 inline ep_status check_semaphore_import(const ep_host* host, const ep_import_desc& desc, const ImportTerms& terms,
                                         uint32_t kinds, ep_error** error) {
   const ep_status status = check_import(host, desc, terms, error);

@@ -1,4 +1,4 @@
-// What happens once between host and plug-in: the check of versions, and the filling of tables of different lengths.
+// The first steps between host and plug-in: checking versions, and filling tables of different lengths.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace tenon::provider {
 
-// The least size of an ep_host that this provider works with. A host of an older minor has a shorter table; check
-// host->struct_size before you call a function that was appended later.
+// The smallest ep_host that this provider works with. The table of an older host is shorter: check host->struct_size
+// before you call a function that was added later.
 constexpr uint32_t least_host_size() {
   uint32_t least = sizeof(ep_host);
 #define EP_FROZEN_SIZE(type, minor, bytes)                                              \
@@ -22,7 +22,7 @@ constexpr uint32_t least_host_size() {
   return least;
 }
 
-// `type` is that of the table that the plug-in fills.
+// `type` is the EP_STRUCT_* of the table that the plug-in fills.
 // Errors: EP_STATUS_VERSION if the host's version does not agree with the version of our ep_api.h. The error has no
 // text if `host` is too short to make one.
 template <class Ops>

@@ -1,4 +1,4 @@
-// poll_until: a wait with a timeout for devices that can only be asked.
+// poll_until: a wait with a timeout, for devices that can only be polled.
 //
 //   ep_status event_host_wait(ep_event* event, uint64_t timeout_ns, ep_error** error) {
 //     const ep_status status = poll_until(timeout_ns, [&] { return event_query(event, error); });
@@ -6,10 +6,10 @@
 //     return fail(host, error, EP_STATUS_TIMEOUT, "The event has not fired within %llu ns.", ...);
 //   }
 //
-// Most waits on a device are shorter than the wake-up of a thread, so the first questions are asked in a row; the
-// thread gives its processor to others between two questions. After that the thread sleeps between two questions for a
-// share of the time waited so far, from 20 microseconds to a millisecond. So a wait ends late by that share at most,
-// and a long one costs next to nothing. A Pace says how long and which share.
+// Most waits on a device are shorter than waking a thread takes, so the thread first polls without sleeping and only
+// yields its processor between two polls. Then it sleeps between two polls for a share of the time waited so far, from
+// 20 microseconds to a millisecond. So a wait ends late by at most this share, and a long wait costs almost nothing. A
+// Pace sets the length of the first phase and the share.
 #pragma once
 
 #include <algorithm>
@@ -21,9 +21,9 @@
 
 namespace tenon::provider {
 
-// The clock of a wait. Tests have their own, which no one waits for.
+// The clock of a wait. Tests use a simulated one.
 struct PollingClock {
-  // Nanoseconds since some moment.
+  // Nanoseconds since a fixed point in time.
   static uint64_t now() {
     const auto since = std::chrono::steady_clock::now().time_since_epoch();
     return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(since).count());
@@ -33,17 +33,18 @@ struct PollingClock {
 };
 
 struct Pace {
-  uint64_t in_a_row_ns;  // how long questions follow each other without a sleep
+  uint64_t in_a_row_ns;  // how long to poll without sleeping
   uint64_t share;        // a sleep is 1 / share of the time waited so far
 };
 
-// For devices whose work runs on the processors of the host: the waiting thread leaves them free.
+// For devices whose work runs on the host's processors: the waiting thread leaves them free.
 inline constexpr Pace sparing_pace{50'000, 8};
-// For devices beside the processors, whose users wait for every microsecond: a wait takes 20 ms of a processor at most.
+// For devices with their own processors, where every microsecond of latency counts: polls without sleeping for at most
+// 20 ms.
 inline constexpr Pace eager_pace{20'000'000, 128};
 
-// Calls ask() until it answers something other than EP_STATUS_BUSY, and returns that answer. EP_STATUS_TIMEOUT if
-// `timeout_ns` (UINT64_MAX: for ever) passes first. Asks at least once, and once more after the last sleep.
+// Calls ask() until it returns something other than EP_STATUS_BUSY, and returns that. Returns EP_STATUS_TIMEOUT if
+// `timeout_ns` (UINT64_MAX: no limit) passes first. Calls ask() at least once, and once more after the last sleep.
 template <class Clock = PollingClock, class Ask>
 ep_status poll_until(uint64_t timeout_ns, const Ask& ask, Pace pace = sparing_pace, Clock clock = Clock()) {
   constexpr uint64_t least_sleep_ns = 20'000;

@@ -1,9 +1,9 @@
 // The scalar C++ dialect of the prelude of ep_api/scalar_ops.def: every function of the prelude for float, double, the
 // integer types and bool. f16, bf16 and f8 compute in float: convert them at load and store (float_formats.h).
 //
-// Bounds are those of the table in scalar_ops.def. On float and double these are the functions of the C library (glibc:
-// below 2 units in the last place), so they keep C99 Annex F. min and max give NaN if either argument is NaN. Integers
-// wrap, as the quotient of the least integer and -1 does. Division by 0 gives 0; the caller checks first
+// Error bounds are those of ep_api/accuracy.def. On float and double these are the functions of the C library (glibc:
+// below 2 units in the last place), so they follow C99 Annex F. min and max return NaN if either argument is NaN.
+// Integers wrap, and so does the least integer divided by -1. Division by 0 gives 0; the caller checks for it first
 // (divisor_fault).
 #pragma once
 
@@ -14,7 +14,7 @@
 
 #include "ep_api/ep_api.h"
 
-// nvcc compiles this text for the device too. CUDA's functions of the same names keep the same bounds.
+// nvcc compiles this file for the device too. CUDA's functions of the same names keep the same bounds.
 #if defined(__CUDACC__)
 #define TENON_SCALAR __host__ __device__
 #else
@@ -74,7 +74,7 @@ TENON_SCALAR T ep_abs(T x) {
     return x;
 }
 
-// The code of the fault of a division by the integer y; 0 if it has none. Floats have none.
+// Returns the fault code of an integer division by y, or 0 if it has no fault. Float divisions have none.
 template <class T>
 TENON_SCALAR int32_t divisor_fault(T y) {
   if constexpr (is_int<T>) {
@@ -82,7 +82,7 @@ TENON_SCALAR int32_t divisor_fault(T y) {
   }
   return 0;
 }
-// True for -1: the processor's division of the least integer by it would trap.
+// True for -1: dividing the least integer by -1 would trap on the processor.
 template <class T>
 TENON_SCALAR bool is_minus_one(T y) {
   if constexpr (std::is_signed_v<T>)
@@ -119,7 +119,7 @@ TENON_SCALAR T ep_mod(T x, T y) {
 template <class T>
 TENON_SCALAR T ep_floor_div(T x, T y) {
   if constexpr (is_float<T>) {
-    // As in Python: subtracts the remainder before it divides, so that rounding of x / y cannot step over an integer.
+    // Like Python, subtracts the remainder before dividing, so that rounding of x / y cannot cross an integer.
     if (y == T{0}) return x / y;
     const T remainder = std::fmod(x, y);
     T quotient = (x - remainder) / y;
@@ -310,7 +310,7 @@ TENON_SCALAR T ep_bit_not(T x) {
   else
     return static_cast<T>(~x);
 }
-// Without a branch, so that compilers make vectors of loops over them.
+// No branches, so that compilers can vectorise loops.
 template <class T>
 TENON_SCALAR T ep_shl(T x, T y) {
   constexpr auto width = static_cast<Wrap<T>>(sizeof(T) * 8);
@@ -323,13 +323,13 @@ TENON_SCALAR T ep_shr(T x, T y) {
   constexpr auto width = static_cast<Wrap<T>>(sizeof(T) * 8);
   const auto steps = static_cast<Wrap<T>>(y);
   if constexpr (std::is_signed_v<T>) {
-    return static_cast<T>(x >> (steps < width ? steps : width - 1));  // the last step leaves the sign
+    return static_cast<T>(x >> (steps < width ? steps : width - 1));  // width - 1 leaves only the sign
   } else {
     const T shifted = static_cast<T>(x >> (steps & (width - 1)));
     return steps < width ? shifted : T{0};
   }
 }
-// Of the magnitudes; that of the least integer wraps.
+// The divisor of the magnitudes; the magnitude of the least integer wraps.
 template <class T>
 TENON_SCALAR T ep_gcd(T x, T y) {
   auto a = static_cast<std::make_unsigned_t<T>>(ep_abs(x));

@@ -1,5 +1,6 @@
-// The functions of the ABI that every provider with lists (implementation.h) shares: support, create, destroy and
-// workspace. A provider derives its handle from PrimitiveBase, adds a launch() of its own, and forwards its slots:
+// The functions of the ABI that all providers with lists of implementations (implementation.h) share: support, create,
+// destroy and workspace. A provider derives its handle from PrimitiveBase, adds its own launch(), and forwards its
+// slots:
 //
 //   struct ep_primitive : tenon::provider::PrimitiveBase { virtual ep_status launch(...) = 0; };
 //
@@ -29,9 +30,9 @@ struct PrimitiveBase {
   PrimitiveBase(const PrimitiveBase&) = delete;
   PrimitiveBase& operator=(const PrimitiveBase&) = delete;
 
-  // The bytes of workspace that a launch of these shapes needs. `shapes` is NULL if the descriptor is static.
+  // Returns the bytes of workspace that a launch with these shapes needs. `shapes` is NULL if the descriptor is static.
   virtual uint64_t workspace(const ep_shape* /*shapes*/) const { return 0; }
-  // False if no launch needs a workspace, whatever its shape.
+  // False if no launch needs workspace, for any shape.
   virtual bool has_workspace() const { return false; }
 };
 
@@ -52,7 +53,7 @@ T* make_primitive(Device& device, Args&&... args) {
   }
 }
 
-// Undoes make_primitive for any class. NULL is fine.
+// Destroys a primitive that make_primitive made, of any class. NULL is allowed.
 template <class Primitive>
 void destroy_primitive(Primitive* primitive) noexcept {
   if (primitive == nullptr) return;
@@ -62,7 +63,8 @@ void destroy_primitive(Primitive* primitive) noexcept {
   host->release(host, primitive, size);
 }
 
-// Why `implementation` does not take `desc`. If it does take it, `info` has its name and terms.
+// Returns the reason why `implementation` does not support `desc`. If it does, fills `info` with its name and
+// requirements.
 inline Refusal why_not(const Implementation& implementation, const ep_device& device, const ep_primitive_desc& desc,
                        ep_support_info& info) {
   if (Refusal refusal = unknown_parts(desc)) return refusal;
@@ -77,7 +79,8 @@ inline Refusal why_not(const Implementation& implementation, const ep_device& de
   return implementation.why_not(device, desc, info);
 }
 
-// primitive_support: the terms of the first implementation that takes `desc`. Errors: UNSUPPORTED with every refusal.
+// primitive_support: returns the requirements of the first implementation that supports `desc`. Errors: UNSUPPORTED
+// with every refusal.
 template <class Device>
 ep_status support(const Device& device, const char* provider, std::span<const ImplementationList> lists,
                   const ep_primitive_desc& desc, ep_support_info* out_info, ep_error** error) {
@@ -89,7 +92,7 @@ ep_status support(const Device& device, const char* provider, std::span<const Im
   return status;
 }
 
-// primitive_create: a primitive of the first implementation that takes `desc`, and its facts for the host.
+// primitive_create: makes a primitive with the first implementation that supports `desc`, and fills its info.
 template <class Device, class Primitive>
 ep_status create(Device& device, const char* provider, std::span<const ImplementationList> lists,
                  const ep_primitive_desc& desc, Primitive** out_primitive, ep_primitive_info* out_info,

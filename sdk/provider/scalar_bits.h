@@ -1,4 +1,4 @@
-// The bits of launch scalars, for kernels that take them as numbers of 64 bits.
+// The bits of launch scalars, for kernels that take them as 64-bit numbers.
 #pragma once
 
 #include <bit>
@@ -50,8 +50,8 @@ inline uint64_t element_bits(const ep_scalar& scalar, int32_t dtype) {
   return narrow_bits(static_cast<float>(scalar.value.f64), dtype);
 }
 
-// The bits of `scalar`, rounded to `dtype`, in the type in which kernels compute `dtype`: f64 in f64, other floats in
-// f32, integers in 32 or 64 bits.
+// The bits of `scalar`, rounded to `dtype`, in the type that kernels use to compute `dtype`: f64 for f64, f32 for other
+// floats, 32 or 64 bits for integers.
 inline uint64_t scalar_bits(const ep_scalar& scalar, int32_t dtype) {
   const uint64_t bits = element_bits(scalar, dtype);
   if (dtype == EP_DTYPE_f64) return bits;

@@ -1,5 +1,5 @@
 // Every scalar function of ep_api/scalar_ops.def as a C++ function: unary_row(Op<EP_UNARY_relu>{}, x, a, b).
-// unary_defined<T>(EP_UNARY_relu) says whether it takes T. A function whose result is BOOL returns bool.
+// unary_defined<T>(EP_UNARY_relu) is true if relu accepts T. A function whose result is BOOL returns bool.
 #pragma once
 
 #include "sdk/provider/prelude.h"
@@ -26,7 +26,7 @@ constexpr bool in_domain(Domain domain) {
   return false;
 }
 
-// What an expression may use besides the prelude: literals and limits in the type of x.
+// Literals and limits in the type of x, which an expression may use besides the prelude.
 #define TENON_ROW_LITERALS(T)                                                                    \
   [[maybe_unused]] auto ep_lit = [](double value) { return static_cast<T>(value); };             \
   [[maybe_unused]] auto ep_lowest = [] {                                                         \
@@ -80,7 +80,7 @@ constexpr bool in_domain(Domain domain) {
 #undef EP_REDUCE
 #undef TENON_ROW_LITERALS
 
-// The facts of a scalar function besides its expression. `known` is false for an id that no function has.
+// The properties of a scalar function besides its expression. `known` is false for an unknown id.
 struct RowFacts {
   bool known = false;
   Domain domain = Domain::ANY;

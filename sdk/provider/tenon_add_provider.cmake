@@ -1,14 +1,14 @@
 # tenon_add_provider(<name> SOURCES <file>... [LIBS <target>...] [QUERY <symbol>] [SERVES <symbol>...]
 #                    [OUTPUT_DIRECTORY <dir>] [NO_INSTALL])
 #
-# Makes the plug-in libtenon_<name>.so from the sources, as CMake target tenon_<name>. The plug-in exports only its
+# Builds the plug-in libtenon_<name>.so from the sources, as CMake target tenon_<name>. The plug-in exports only its
 # query, and every symbol that it needs comes from itself or its libraries (-z defs). The installation puts
-# it into <libdir>/tenon, and that of a Python package (scikit-build-core) into the package's folder. The Tenon tree
-# builds it into <build>/lib/tenon, beside libtenon.so; another tree builds it where CMake puts libraries.
+# it into <libdir>/tenon, or for a Python package (scikit-build-core) into the package's folder. The Tenon tree builds
+# it into <build>/lib/tenon, next to libtenon.so; other trees build it where CMake puts libraries.
 #   LIBS              the vendor library and everything else that the plug-in links; never a library of the host
-#   QUERY             the query: ep_plugin_query_v0 if left out; that of a plug-in which carries data between processes is
+#   QUERY             the query; default ep_plugin_query_v0. For a plug-in that moves data between processes:
 #                     ep_collectives_query_v0
-#   SERVES            symbols that the plug-in exports too, because a library that it links looks them up in it (N04)
+#   SERVES            other symbols to export, because a library that the plug-in links looks them up in it (N04)
 #   OUTPUT_DIRECTORY  the folder to build into (for test plug-ins that the loader must not find by default)
 #   NO_INSTALL        leaves the plug-in out of the installation
 include_guard(GLOBAL)

@@ -1,9 +1,9 @@
-// Ops of your own: what the code is written with that tenon_add_ops makes from your list, and what you write for it.
+// Everything that your own ops need: the code that tenon_add_ops generates from your list, and the code that you write.
 //
-// A composite calls ops, and needs nothing but <tenon/tenon.h>. A function on the host gets
-// tenon::library::HostTensor. A rule is a template over tenon::OpCall and tenon::SymCall, which have sizes as numbers
-// and as expressions. The `lower_` of a kernel fills a tenon::Lowering with one primitive (<tenon/ep_api/ep_api.h>).
-// A gradient written by hand sees a tenon::autograd::OpGradient.
+// A composite calls ops, and needs only <tenon/tenon.h>. A function on the host gets tenon::library::HostTensor. A
+// rule is a template over tenon::OpCall (sizes are numbers) and tenon::SymCall (sizes are expressions). The `lower_` of
+// a kernel fills a tenon::Lowering with one primitive (<tenon/ep_api/ep_api.h>). A gradient written by hand gets a
+// tenon::autograd::OpGradient.
 #pragma once
 
 #include "core/autograd/op_gradient.h"

@@ -1,4 +1,4 @@
-// Optimisers for applications: SGD, Adam, AdamW, clipping of gradients, learning rates that change.
+// Optimisers for applications: SGD, Adam, AdamW, gradient clipping, learning rate schedules.
 #pragma once
 
 #include "core/optim/optim.h"

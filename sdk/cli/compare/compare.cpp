@@ -79,7 +79,7 @@ class Comparison {
         throw Error(Code::internal,
                     fmt::format("The two devices do not run the same nodes: {} has no counterpart.", node_text(on_a)));
       }
-      // Errors of earlier nodes are carried along, unless each node starts from the values of A.
+      // Errors of earlier nodes accumulate, unless each node gets its inputs from A.
       const Tier here = std::min(tier_of(on_a), tier_of(on_b));
       tier_ = options_.isolate ? here : std::min(tier_, here);
       for (size_t i = 0; i < on_a.tensors.size(); ++i) rows.push_back(row(on_a, on_b, i));

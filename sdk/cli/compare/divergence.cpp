@@ -26,7 +26,8 @@ std::string bytes_of(const Tensor& tensor) {
   return bytes;
 }
 
-// The position of a float among all values of its type in increasing order, from its bytes (sign and magnitude).
+// Returns the position of a float among all values of its type in increasing order, from its bytes (sign and
+// magnitude).
 int64_t position(const char* bytes, size_t size) {
   uint64_t bits = 0;
   std::memcpy(&bits, bytes, size);

@@ -1,4 +1,4 @@
-// Measures how far apart two tensors are that should be equal.
+// Measures the difference of two tensors that should be equal.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,15 @@
 
 namespace tenon::cli {
 
-// The relative error that a model's worth of roundings may cause if its nodes keep `tier`: on tier full about 2^10
-// units in the last place for f32 and f64, a few for narrower types; on tier relaxed ten times that for f32 and f64; on
-// tier fast 500 times, and never less than bf16 may have, in which products may be computed. 0 for integers and bools.
+// The relative error that rounding may cause over a whole model if its nodes keep `tier`. On tier full: about 2^10
+// units in the last place for f32 and f64, a few for narrower types. On tier relaxed: ten times as much for f32 and
+// f64. On tier fast: 500 times as much, and at least the error of bf16, in which products may be computed. 0 for
+// integers and bools.
 double default_tolerance(DType dtype, Tier tier);
 
-// The divergence of b from a. NaN equals NaN, and an infinity equals itself; beside any other value either is an
-// infinite error. An element's error is relative to the greater of two sizes: its own, and the root mean square of all
-// finite elements of a. So elements that cancelled to almost nothing do not dominate.
+// The divergence of b from a. NaN equals NaN, and an infinity equals itself; compared with any other value, each is an
+// infinite error. An element's error is relative to its own magnitude or to the root mean square of all finite elements
+// of a, whichever is greater. So elements that are almost 0 through cancellation do not dominate.
 struct Divergence {
   std::string types;  // "f32[2, 3] against f32[3, 2]" if dtype or shape differ; the other members are then unset
   int64_t elements = 0;

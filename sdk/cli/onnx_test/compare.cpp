@@ -30,8 +30,8 @@ std::string report(int64_t first, int64_t count, const Dims& dims, const std::st
                      count, element_count(dims));
 }
 
-// The position of a bf16 or f16 among all values of its type in increasing order. The difference of two is a number of
-// units in the last place.
+// Returns the position of a bf16 or f16 among all values of its type in increasing order. The difference of two
+// positions is their distance in units in the last place.
 int64_t position_of(uint16_t bits) {
   const int64_t magnitude = bits & 0x7fff;
   return (bits & 0x8000) != 0 ? -magnitude : magnitude;
@@ -54,7 +54,7 @@ bool close(double actual, double expected, const Tolerance& tolerance) {
 std::string compare_floats(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance) {
   const std::vector<double> a = cast(actual.to(Device::host()), DType::f64).to_host<double>();
   const std::vector<double> e = cast(expected.to(Device::host()), DType::f64).to_host<double>();
-  std::vector<uint16_t> a_bits, e_bits;  // of f16
+  std::vector<uint16_t> a_bits, e_bits;  // for f16
   if (actual.dtype() == DType::f16) {
     a_bits.resize(a.size());
     e_bits.resize(e.size());
@@ -111,7 +111,7 @@ std::string types_differ(const Tensor& actual, const Tensor& expected) {
   return fmt::format("it is {} where {} is expected", type_of(actual), type_of(expected));
 }
 
-constexpr double kErrors = 3;  // so many standard errors two samples may be apart
+constexpr double kErrors = 3;  // allowed difference of two samples, in standard errors
 
 struct Moments {
   double mean = 0, deviation = 0;
@@ -130,7 +130,7 @@ std::string compare_moments(const std::vector<double>& a, const std::vector<doub
   const Moments actual = moments_of(a), expected = moments_of(e);
   const auto count = static_cast<double>(a.size());
   const double most = kErrors * std::sqrt(2 / count) * std::max(actual.deviation, expected.deviation);
-  // A standard deviation has about 1 / sqrt(2) of the error of a mean.
+  // The error of a standard deviation is about 1 / sqrt(2) of the error of the mean.
   if (std::fabs(actual.mean - expected.mean) <= most && std::fabs(actual.deviation - expected.deviation) <= most)
     return {};
   return fmt::format("its mean is {} and its standard deviation {}, where {} and {} are expected", number(actual.mean),
@@ -161,7 +161,7 @@ std::string difference_of_draws(const Tensor& actual, const Tensor& expected, co
 std::string difference(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance) {
   if (std::string text = types_differ(actual, expected); !text.empty()) return text;
   if (actual.dtype() == DType::bf16) return compare_bf16(actual, expected);
-  if (dtype_size(actual.dtype()) == 0 && is_integer(actual.dtype()))  // packed: no element has bytes of its own
+  if (dtype_size(actual.dtype()) == 0 && is_integer(actual.dtype()))  // packed: elements share bytes
     return compare_bytes(cast(actual.to(Device::host()), DType::i8), cast(expected.to(Device::host()), DType::i8));
   return is_floating(actual.dtype()) ? compare_floats(actual, expected, tolerance) : compare_bytes(actual, expected);
 }

@@ -9,18 +9,18 @@
 
 namespace tenon::cli {
 
-// Empty if `actual` equals `expected`: dtype and shape are the same, integers and bools are equal, floats are within
-// atol + rtol * |expected| (NaN equals NaN, infinities are equal) or, f16, within two units in the last place; bf16 is
-// within two such units. f32 and f64 may also differ by one rounding of the greatest expected element, since what
-// should be 0 is then the rest of a sum of such elements. Otherwise a sentence about the first difference.
+// Returns an empty text if `actual` matches `expected`, else a sentence about the first difference. They match if dtype
+// and shape are the same, integers and bools are equal, and floats are within atol + rtol * |expected| (NaN equals NaN,
+// infinities are equal). f16 also matches within two units in the last place; bf16 is compared only by such units. f32
+// and f64 may also differ by one rounding of the greatest expected element, since a 0 may be the sum of such elements.
 std::string difference(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance);
 
-// Compares draws of two generators of random numbers. Where `expected` has zeros, some elements were dropped: those
-// that neither dropped are equal, and the shares of zeros are within 3 standard errors of each other. Else the means
-// are, and the standard deviations.
+// Compares the results of two generators of random numbers. If `expected` contains zeros, they are results of dropout:
+// elements that neither dropped must be equal, and the shares of zeros must be within 3 standard errors of each other.
+// Otherwise the means and the standard deviations must be within 3 standard errors.
 std::string difference_of_draws(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance);
 
-// The same for any values. Strings are equal; sequences have equal elements.
+// Compares values of any type. Strings must be equal; elements of sequences must match.
 std::string difference(const onnx::Value& actual, const onnx::Value& expected, const Tolerance& tolerance);
 
 }  // namespace tenon::cli

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Case folders are at most this many levels below the given folder.
+// Maximum depth of case folders below the given folder.
 constexpr int kDepth = 4;
 
 std::string one_line(std::string text) {
@@ -61,8 +61,8 @@ onnx::Value read_data(const std::string& path, const onnx::ValueInfo& info, Devi
   return Tensor::copy_from_host(bits.data(), tensor.dims(), DType::bf16, device);
 }
 
-// "it has 1 outputs, but test_data_set_0 holds 2", or empty. A surplus file is an error, because no output would be
-// compared with it.
+// Returns "it has 1 outputs, but test_data_set_0 holds 2", or empty. A surplus file is an error, because no output
+// would be compared with it.
 std::string wrong_count(const std::string& set, const char* kind, size_t of_model) {
   const std::string prefix = fmt::format("{}_", kind);
   size_t held = 0;
@@ -72,7 +72,7 @@ std::string wrong_count(const std::string& set, const char* kind, size_t of_mode
   return fmt::format("it has {} {}s, but {} holds {}", of_model, kind, fs::path(set).filename().string(), held);
 }
 
-// True if a node of the model draws random numbers. A run does not tell of those whose seed the file has.
+// True if a node of the model draws random numbers. Does not count nodes whose seed is in the file.
 bool draws(const onnx::Model& model, const onnx::Values& inputs) {
   onnx::Inputs tensors;
   for (const auto& [name, value] : inputs) {
@@ -87,8 +87,8 @@ bool draws(const onnx::Model& model, const onnx::Values& inputs) {
   return false;
 }
 
-// The first difference between the outputs of the model and those of the data set, or empty. Outputs of random numbers
-// that differ are compared as draws; `result` then says so.
+// Returns the first difference between the outputs of the model and those of the data set, or empty. If outputs of
+// random numbers differ, compares them as samples and notes this in `result`.
 std::string run_data_set(const onnx::Model& model, const std::string& set, const Tolerance& tolerance,
                          CaseResult* result) {
   for (const auto& [kind, count] :
@@ -122,7 +122,7 @@ std::string run_data_set(const onnx::Model& model, const std::string& set, const
 CaseResult judge(const std::string& folder, const std::string& device, const Tolerance& tolerance) {
   onnx::Options options;
   options.device = device.empty() ? Device::current() : Device(device);
-  options.shapes = onnx::Shapes::any;  // some of ONNX's own cases declare shapes that their data does not have
+  options.shapes = onnx::Shapes::any;  // some of ONNX's own cases declare shapes that differ from their data
   std::optional<onnx::Model> model;
   try {
     model.emplace(onnx::load(fmt::format("{}/model.onnx", folder), options));

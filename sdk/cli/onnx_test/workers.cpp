@@ -34,7 +34,7 @@ bool write_all(int fd, const std::string& text) {
   return true;
 }
 
-// Reads a line from `fd` into `line`; `pending` keeps bytes of later lines. False at the end of the stream.
+// Reads a line from `fd` into `line`; `pending` holds bytes of later lines. Returns false at the end of the stream.
 bool read_line(int fd, std::string* pending, std::string* line) {
   while (true) {
     const size_t end = pending->find('\n');
@@ -51,7 +51,7 @@ bool read_line(int fd, std::string* pending, std::string* line) {
   }
 }
 
-// The loop of a child: it reads the number of a case and writes the result, until the parent sends no more.
+// The loop of a child: reads the number of a case and writes the result, until the parent sends no more.
 [[noreturn]] void serve(int fd, const std::function<CaseResult(size_t)>& run) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const rlimit no_core{0, 0};
@@ -122,7 +122,7 @@ class Pool {
     child->pending.clear();
   }
 
-  // Ends the child and says how it ended.
+  // Ends the child and returns its wait status.
   int stop(Child* child) {
     int status = 0;
     if (child->pid > 0) {
@@ -140,8 +140,7 @@ class Pool {
     child->running = next_++;
     child->deadline =
         Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options_.time_limit));
-    write_all(child->fd,
-              fmt::format("{}\n", *child->running));  // a child that is gone shows when its answer is awaited
+    write_all(child->fd, fmt::format("{}\n", *child->running));  // a dead child is noticed when its answer is read
   }
 
   void wait() {

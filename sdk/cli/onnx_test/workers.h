@@ -16,8 +16,8 @@ struct WorkerOptions {
   double time_limit = 20;  // seconds per case
 };
 
-// Runs run(i) in children for every i below `count`. Calls done(i, result) in this process, in the order in which cases
-// end. The caller must not have opened a device, because children could not use it.
+// Runs run(i) in children for every i below `count`. Calls done(i, result) in this process whenever a case ends. The
+// caller must not have opened a device, because the children could not use it.
 void run_in_children(size_t count, const WorkerOptions& options, const std::function<CaseResult(size_t)>& run,
                      const std::function<void(size_t, const CaseResult&)>& done);
 

@@ -25,7 +25,7 @@ NodeTime described(const onnx::NodeExecution& execution) {
           execution.bytes,  execution.flops};
 }
 
-// One run of the recorded model under a trace: the spans of its launches.
+// Traces one run of the recorded model and returns the spans of its launches.
 std::vector<TraceSpan> traced_run(const onnx::Model& model, const onnx::Inputs& inputs, double* ms) {
   trace_begin({});
   const Clock::time_point begin = Clock::now();
@@ -40,7 +40,7 @@ std::vector<TraceSpan> traced_run(const onnx::Model& model, const onnx::Inputs& 
   return spans;
 }
 
-// The launches in order. Each takes the description of the next execution of its op, and so its node.
+// Returns the launches in order. Each launch is matched with the next execution of its op, which gives its node.
 std::vector<NodeTime> launches(const std::vector<TraceSpan>& spans,
                                const std::vector<onnx::NodeExecution>& executions) {
   std::vector<NodeTime> nodes;
@@ -71,7 +71,7 @@ void time_launches(const onnx::Model& model, const onnx::Inputs& inputs, uint32_
       profile->nodes = launches(spans, executions);
       times.resize(spans.size());
     }
-    // A run that launched other things, because data decided so, does not count.
+    // Ignores a run with other launches, which can depend on data.
     if (spans.size() != times.size()) continue;
     for (size_t i = 0; i < spans.size(); ++i) {
       times[i].push_back(static_cast<double>(spans[i].end - spans[i].begin) / 1e6);
@@ -81,7 +81,7 @@ void time_launches(const onnx::Model& model, const onnx::Inputs& inputs, uint32_
   profile->traced_ms = median(totals);
 }
 
-// Node after node, each waited for.
+// Times one node after the other, with a wait after each.
 void time_walk(const onnx::Model& model, const onnx::Inputs& inputs, uint32_t runs, ModelProfile* profile) {
   std::map<int32_t, std::vector<double>> times;
   std::vector<double> totals;
@@ -107,7 +107,7 @@ void time_walk(const onnx::Model& model, const onnx::Inputs& inputs, uint32_t ru
   profile->traced_ms = median(totals);
 }
 
-// The least time of `function`, in seconds, of five runs or as many as half a second allows.
+// Returns the shortest time of `function` in seconds, over five runs or as many as fit in half a second.
 template <class F>
 double least_seconds(const Device& device, F function) {
   function();

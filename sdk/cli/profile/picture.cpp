@@ -1,6 +1,6 @@
-// The picture of a profile: a strip of the launches of one run in order, what each operator takes in all, the slowest
-// launches beside the least time that their work can take, and all launches under the roof that memory and arithmetic
-// of the device set ("roofline": Williams, Waterman and Patterson, 2009).
+// The picture of a profile: a strip with the launches of one run in order, the total time of each operator, the slowest
+// launches next to the shortest possible time for their work, and all launches below the limits of the device's memory
+// and arithmetic ("roofline": Williams, Waterman and Patterson, 2009).
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -14,7 +14,8 @@ namespace {
 
 constexpr double kWidth = 1080, kMargin = 40, kInner = kWidth - 2 * kMargin;
 constexpr size_t kBars = 20, kNamedOperators = 9;
-// Okabe and Ito's colours, which colour-blind people tell apart, and two more; the last is for all other operators.
+// The colours of Okabe and Ito, which colour-blind people can distinguish, and two more. The last is for all other
+// operators.
 constexpr const char* kColours[kNamedOperators + 1] = {"#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9",
                                                        "#D55E00", "#8A63D2", "#B5A642", "#5F7A8A", "#B8B8B8"};
 
@@ -32,7 +33,7 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-// The end of `text`, which tells names of nodes apart.
+// Returns the end of `text`, the part in which names of nodes differ.
 std::string shortened(const std::string& text, size_t most) {
   return text.size() <= most ? text : fmt::format("\u2026{}", text.substr(text.size() - most + 1));
 }

@@ -20,7 +20,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using nlohmann::json;
 
-constexpr double kSecondsOfRuns = 2;  // that runs take together, without --repeat
+constexpr double kSecondsOfRuns = 2;  // total time of the runs without --repeat
 constexpr uint32_t kFewestRuns = 5, kMostRuns = 1000, kTracedRuns = 9;
 
 double since(Clock::time_point begin) {
@@ -56,7 +56,7 @@ void write_file(const std::string& path, const std::string& text) {
   if (!file.flush()) throw Error(Code::invalid_argument, fmt::format("The file '{}' cannot be written.", path));
 }
 
-// A run in a trace of its own, which is written to `path`.
+// Traces one run and writes the trace to `path`.
 void write_trace(const onnx::Model& model, const onnx::Inputs& inputs, const std::string& path) {
   trace_begin(path);
   run_once(model, inputs);
@@ -112,7 +112,7 @@ double sum_of(const ModelProfile& profile) {
   return sum;
 }
 
-// "12.3 (45 %)": a rate in thousands of millions, and its part of the limit.
+// Returns "12.3 (45 %)": a rate in units of 10^9, and its share of the limit.
 std::string rate_text(double rate, double limit) {
   if (rate <= 0) return "-";
   const std::string text = fmt::format("{:.1f}", rate / 1e9);

@@ -37,7 +37,7 @@ class Fenced {
   std::vector<uint8_t> bytes_;
 };
 
-// Element `index` of what rank `rank` has: small whole numbers, never 0 but of bool.
+// Element `index` of the data of rank `rank`: small integers, never 0 except for bool.
 int value_of(DType dtype, int32_t rank, int64_t index) {
   const auto number = static_cast<int>((index * 7 + rank * 4) % 3);
   return dtype == DType::boolean ? number / 2 : 1 + number;
@@ -57,7 +57,7 @@ double get(DType dtype, const uint8_t* at, int64_t index) {
   });
 }
 
-// What `dtype` makes of `value`: bool makes 1 of all but 0.
+// Returns `value` as stored in `dtype`: bool stores every nonzero value as 1.
 double as_held(DType dtype, double value) {
   Fenced one(dtype, 1);
   set(dtype, one.data(), 0, static_cast<int>(value));
@@ -76,7 +76,7 @@ double reduced(const Ranks& ranks, DType dtype, int32_t reduction, int64_t index
   return value;
 }
 
-// Counts that differ from rank to rank; the last of three has nothing.
+// Counts that differ between ranks; rank 2 has 0 elements.
 std::vector<int64_t> uneven(const Ranks& ranks, int64_t base) {
   std::vector<int64_t> counts;
   for (int32_t rank = 0; rank < ranks.size(); ++rank) counts.push_back(rank == 2 ? 0 : base + rank);
@@ -154,7 +154,7 @@ Status all_gathers(Ranks& ranks, DType dtype, int64_t count) {
   return run_and_compare(ranks, desc, src, dst, wanted);
 }
 
-// Rank a gives rank b ((a + 2 b + 1) % 3) * count elements.
+// Rank a sends rank b ((a + 2 b + 1) % 3) * count elements.
 Status all_to_alls(Ranks& ranks, DType dtype, int64_t count) {
   const auto part = [count](int32_t from, int32_t to) { return (from + 2 * to + 1) % 3 * count; };
   const auto counts_of = [&](int32_t from) {
@@ -192,7 +192,7 @@ Status broadcasts(Ranks& ranks, DType dtype, int64_t count) {
   return {};
 }
 
-// Around the ring: each rank sends to the next one, which receives.
+// A ring: each rank sends to the next one.
 Status sends(Ranks& ranks, DType dtype, int64_t count) {
   if (ranks.size() == 1) return {};
   const int32_t next = (ranks.rank() + 1) % ranks.size(), last = (ranks.rank() + ranks.size() - 1) % ranks.size();
@@ -339,7 +339,7 @@ Status refusals(Ranks& ranks) {
   return {};
 }
 
-// Rank 0 asks for what rank 1 sends only when it is told to.
+// Rank 0 starts to receive; rank 1 sends only after a message from rank 0.
 Status pending(Ranks& ranks) {
   if (ranks.size() == 1) return skipped("it needs two ranks");
   int32_t go = 0, got = -1;
@@ -372,7 +372,7 @@ Status pending(Ranks& ranks) {
   return broken("K05", "a receive gave {} and must give 41", got);
 }
 
-// Rank 0 starts a collective; the others start it when it has returned.
+// Rank 0 starts a collective. The other ranks start it after exchange_start has returned on rank 0.
 Status starts_at_once(Ranks& ranks) {
   if (ranks.size() == 1) return skipped("it needs two ranks");
   int32_t value = ranks.rank() + 1, sum = 0, go = 0;
@@ -393,7 +393,7 @@ Status starts_at_once(Ranks& ranks) {
   return {};
 }
 
-// Several exchanges under way match in the order of their starts, in whatever order they are waited for.
+// Several exchanges in progress match in the order of their starts, even if the ranks wait for them in other orders.
 Status keep_order(Ranks& ranks) {
   if (ranks.size() == 1) return skipped("it needs two ranks");
   constexpr int count = 6;
@@ -410,7 +410,7 @@ Status keep_order(Ranks& ranks) {
   for (int i = 0; i < count && ranks.rank() == 1; ++i) {
     if (got[i] != 100 + i) return broken("K09", "receive {} gave what send {} had", i, got[i] - 100);
   }
-  // Short ones, and long ones, which a plug-in may carry in several steps.
+  // Short messages, and long ones, which a plug-in may send in several steps.
   for (const int64_t length : {int64_t{1}, int64_t{20'001}}) {
     std::vector<int32_t> src[count], sums[count];
     for (int i = 0; i < count; ++i) {
@@ -453,7 +453,7 @@ Status split(Ranks& ranks, int32_t color, int32_t key, ep_communicator** out, ep
   return ranks.call("communicator_split", ranks.ops.communicator_split, ranks.world, color, key, out, info);
 }
 
-// All ranks in the opposite order; then rank 0 is left out.
+// Splits into all ranks in reverse order, then into all ranks but rank 0.
 Status splits(Ranks& ranks) {
   if (ranks.joins_by_ticket()) return skipped("it joins by tickets");
   ep_communicator* part = nullptr;
@@ -474,7 +474,7 @@ Status splits(Ranks& ranks) {
   return found;
 }
 
-// Rank 1 sends in the part first and in the world second; rank 0 asks the world first.
+// Rank 1 sends first in `part` and then in `world`; rank 0 receives first from `world`.
 Status stay_apart(Ranks& ranks) {
   if (ranks.size() == 1) return skipped("it needs two ranks");
   ep_communicator* part = nullptr;
@@ -530,7 +530,8 @@ const std::vector<CollectivesTest>& collectives_tests() {
   return tests;
 }
 
-// A rank that fails a test goes on with the next one, since the others do. Only without a table nothing can be asked.
+// A rank that fails a test continues with the next one, since the other ranks do. It stops only if it has no table of
+// functions.
 int check_collectives(const std::string& path, const Settings& settings, double time_limit, bool verbose,
                       const Ranks::Companions& companions) {
   Ranks ranks(path, settings, time_limit, companions);

@@ -23,7 +23,7 @@ std::string name_of(const std::string& path) {
 constexpr uint64_t device_fence_bytes = 256;
 constexpr uint8_t device_fence = 0x3C;
 
-// How many elements this rank's src and dst have.
+// The numbers of elements in src and dst of this rank.
 struct Lengths {
   int64_t src = 0, dst = 0;
 };
@@ -74,7 +74,7 @@ Status Ranks::join() {
   return call("world_join", ops.world_join, ops.plugin, &world, &info);
 }
 
-// Joins by the other plug-in, and opens this rank's device.
+// Joins through the plug-in `beside`, and opens this rank's device.
 Status Ranks::join_beside() {
   if (companions_.beside.empty() || companions_.devices.empty()) {
     return Status(Code::invalid_argument, "It finds no ranks and takes memory of devices: it needs two more plug-ins.",
@@ -119,7 +119,7 @@ void Ranks::leave() {
   stream_.reset();
   devices_.reset();
   beside_.reset();
-  // A library of MPI is not unloaded while its threads run.
+  // Never unloaded: threads of an MPI library may still run.
   static auto* mapped = new std::vector<std::unique_ptr<loader::Library>>;
   mapped->push_back(std::move(library_));
 }
@@ -128,7 +128,8 @@ Status Ranks::finish(ep_exchange* exchange) {
   const auto limit_ns = static_cast<uint64_t>(time_limit_ * 1e9);
   const Status ended = call("exchange_wait", ops.exchange_wait, exchange, limit_ns);
   if (ended.code() == Code::timeout) {
-    // The exchange still uses memory that would be freed, and the other ranks would wait for the next test.
+    // Ends the process: the exchange still uses memory that would be freed, and the other ranks would wait in the next
+    // test.
     std::printf("rank %d: FAILED: an exchange has not ended within %g s (rule K08).\n", rank(), time_limit_);
     std::fflush(stdout);
     std::_Exit(1);
@@ -138,7 +139,7 @@ Status Ranks::finish(ep_exchange* exchange) {
   return ended.ok() ? brought : ended;
 }
 
-// A copy of `elements` elements at `host` on the device, between two fences: its address there.
+// Copies `elements` elements at `host` to the device, between two fences, and returns the device address.
 Result<uint64_t> Ranks::copy_out(uint8_t* host, int64_t elements, DType dtype, bool is_written,
                                  std::vector<Copy>* copies) {
   Copy copy;

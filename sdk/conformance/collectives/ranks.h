@@ -1,8 +1,8 @@
-// Ranks: a plug-in that carries data between processes, at the raw ABI, in this rank of a launch.
+// Ranks: uses a plug-in that moves data between processes through the raw ABI, in this rank of a launch.
 //
-// All ranks run the same tests in the same order. A test that needs to say something to another rank says it through
-// the plug-in itself. One that joins by tickets needs two others: one that finds the ranks and carries the tickets and
-// what tests say (`beside`), and a provider of devices, on whose memory it is tested (`devices`).
+// All ranks run the same tests in the same order. Tests send messages to other ranks through the plug-in itself. A
+// plug-in that joins by tickets needs two other plug-ins: one that finds the ranks and carries tickets and messages
+// (`beside`), and a provider of devices whose memory the tests use (`devices`).
 #pragma once
 
 #include <map>
@@ -22,12 +22,12 @@ namespace tenon::conformance {
 
 class Ranks {
  public:
-  // The files of the plug-ins that one which joins by tickets needs; empty: they are not given.
+  // The files of the other plug-ins, for a plug-in that joins by tickets; else empty.
   struct Companions {
     std::string beside, devices;
   };
 
-  // An exchange that has not ended after `time_limit` seconds never will.
+  // An exchange that has not ended after `time_limit` seconds counts as hung.
   Ranks(const std::string& path, const Settings& settings, double time_limit, Companions companions = {})
       : path_(path), time_limit_(time_limit), companions_(std::move(companions)), host(settings, path) {}
   ~Ranks() { leave(); }
@@ -38,43 +38,44 @@ class Ranks {
   Status load();
   // Joins the communicator of all ranks.
   Status join();
-  // Another communicator of all ranks: by a split, or by a ticket.
+  // Makes another communicator of all ranks, by a split or by a ticket.
   Status join_another(ep_communicator** out);
-  // Destroys that communicator and shuts the plug-in down.
+  // Destroys the communicator `world` and shuts the plug-in down.
   void leave();
 
-  // Calls a function of the table whose last parameter is an ep_error**, and returns its failure as a Status. What the
-  // plug-in did wrong besides is a violation of `host`.
+  // Calls a function of the table whose last parameter is an ep_error**, and returns its failure as a Status. Records
+  // other mistakes of the plug-in as violations in `host`.
   template <class Function, class... Args>
   Status call(const char* name, Function function, Args... args) {
     ep_error* error = nullptr;
     try {
       const ep_status status = function(args..., &error);
       const Status taken = host.take(name, status, error);
-      // Inside the kit `cancelled` means skipped.
+      // In the kit `cancelled` means skipped.
       return status == EP_STATUS_CANCELLED ? Status(Code::internal, taken.message()) : taken;
     } catch (...) {
       return broken("K06", "{} threw a C++ exception", name);
     }
   }
 
-  // Starts an exchange in `communicator`. The memory of `desc` is the host's; where the plug-in takes a device's, the
-  // exchange is of a copy there, between two fences.
+  // Starts an exchange in `communicator`. `desc` has host memory. If the plug-in uses device memory, the exchange uses
+  // a copy on the device, between two fences.
   Status start(ep_communicator* communicator, const ep_collective_desc& desc, ep_exchange** out);
-  // Starts what `desc` says, its memory of the type that the plug-in takes.
+  // Starts the collective `desc`, with the memory type of the plug-in.
   Status start_plainly(ep_communicator* communicator, ep_collective_desc desc, ep_exchange** out) {
     if (joins_by_ticket() && desc.memory_type == EP_HANDLE_HOST_POINTER) desc.memory_type = memory_type_;
     return call("exchange_start", ops.exchange_start, communicator, &desc, out);
   }
-  // Waits for the end and destroys the exchange. If it does not end, the process does.
+  // Waits for the exchange and destroys it. If it does not end in time, ends the process.
   Status finish(ep_exchange* exchange);
-  // Brings what has come in an exchange that has ended from the device to the host. Errors: it wrote elsewhere too.
+  // Copies the result of a finished exchange from the device to the host. Errors: the exchange changed bytes outside
+  // its result.
   Status bring_back(ep_exchange* exchange);
-  // Both.
+  // Starts and finishes an exchange.
   Status run(ep_communicator* communicator, const ep_collective_desc& desc);
 
-  // One number from one rank to another, so that the latter goes on after the former; without a communicator through
-  // whoever finds the ranks.
+  // Sends a number to rank `to`, which waits for it (hear). If `communicator` is NULL, uses the plug-in that finds the
+  // ranks.
   Status tell(int32_t to, int32_t number, ep_communicator* communicator = nullptr);
   Status hear(int32_t from, int32_t* number, ep_communicator* communicator = nullptr);
 
@@ -83,7 +84,7 @@ class Ranks {
   bool joins_by_ticket() const { return ops.world_join == nullptr; }
 
  private:
-  // What an exchange has on the device.
+  // A buffer of an exchange on the device.
   struct Copy {
     Memory memory;
     uint8_t* host = nullptr;
@@ -114,7 +115,7 @@ class Ranks {
   bool started = false;
 };
 
-// A descriptor for memory of the host; the rest is the caller's.
+// Returns a descriptor for host memory. The caller fills the other members.
 ep_collective_desc collective(int32_t kind, DType dtype, const void* src, void* dst, int64_t count);
 
 }  // namespace tenon::conformance

@@ -52,7 +52,7 @@ std::vector<uint8_t> random_bytes(size_t size, uint64_t seed) {
 namespace {
 
 Status exercise_transfers(Subject& subject, const Stream& stream) {
-  const uint64_t begin = subject.granularity();  // 1, or the first place after 0 where a copy may begin
+  const uint64_t begin = subject.granularity();  // the smallest offset above 0 where a copy may begin
   TENON_ASSIGN_OR_RETURN(const Memory first, subject.allocate(5000));
   TENON_ASSIGN_OR_RETURN(const Memory second, subject.allocate(5000 + begin));
   const std::vector<uint8_t> sent = random_bytes(4999, 3);

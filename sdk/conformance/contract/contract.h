@@ -1,6 +1,6 @@
 // The tests of the contract, one function each; table.cpp lists them. A test gets a Subject that is loaded, started or
-// opened as the table says. A test returns ok, skipped(...) or broken(rule, ...). Afterwards the caller closes the
-// Subject and collects the violations that the Subject's host noticed.
+// opened, as its row states. It returns ok, skipped(...) or broken(rule, ...). Afterwards the caller closes the Subject
+// and collects the violations that its host recorded.
 #pragma once
 
 #include <algorithm>
@@ -75,14 +75,14 @@ Status refuses(Subject& subject, const char* name, std::initializer_list<Code> c
 std::vector<uint8_t> random_bytes(size_t size, uint64_t seed);
 
 // Opens the device if it is closed, and uses memory, a stream, an event, transfers, and one primitive of each kind that
-// the provider claims (or only the kind of find_sound_samples()[only]). Returns the first failure or wrong result.
+// the provider claims (or only that of find_sound_samples()[only]). Returns the first failure or wrong result.
 Status exercise(Subject& subject);
 Status exercise(Subject& subject, size_t only);
-// Compiles and launches a small graph, if the device takes it.
+// Compiles and launches a small graph, if the device accepts it.
 Status exercise_graphs(Subject& subject, const Stream& stream);
-// Records a copy and replays it, if the device records.
+// Records a copy and replays it, if the device can record.
 Status exercise_lists(Subject& subject, const Stream& stream);
-// Imports a block by its own handle, if the device takes it.
+// Imports a block by its own native handle, if the device accepts it.
 Status exercise_interop(Subject& subject, const Stream& stream);
 
 // --- the tests ---

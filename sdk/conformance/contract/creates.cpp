@@ -1,4 +1,4 @@
-// primitive_create and graph_compile that the host asks to stop.
+// Cancelling primitive_create and graph_compile.
 #include <algorithm>
 #include <cstring>
 
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kMostStops = 4;
 
-// One function that makes something, and what it makes.
+// A function that creates an object, and the object.
 template <class Handle, class Info, class Desc>
 struct Maker {
   const char* name;
@@ -22,8 +22,8 @@ struct Maker {
   uint32_t info_type;
   const Desc* desc;
 
-  // Makes it once; false: it was cancelled. The host wants that from its question number `from` on; -1: never.
-  // `questions`: how many there were.
+  // Creates the object; returns false if cancelled. The host requests this from call number `from` of cancel_requested
+  // on; -1: never. `questions` gets the number of those calls.
   Result<bool> once(Subject& subject, int64_t from, int64_t* questions) const {
     auto* const untouched = reinterpret_cast<Handle*>(uintptr_t{0x5a5a5a5a5a5a});
     Handle* made = untouched;
@@ -45,7 +45,8 @@ struct Maker {
     return broken("E01", "{} answered 'cancelled' and wrote an out-parameter", name);
   }
 
-  // Stops it at each of its first questions; afterwards it must work. Returns how many questions it asks.
+  // Cancels the function at each of its first calls of cancel_requested; afterwards it must succeed. Returns the number
+  // of its calls of cancel_requested.
   Result<int64_t> stop_everywhere(Subject& subject) const {
     int64_t all = 0, ignored = 0;
     TENON_RETURN_IF_ERROR(once(subject, -1, &all).status());
@@ -79,7 +80,7 @@ Result<int64_t> stop_primitives(Subject& subject) {
     if (asked.value() == 0 || !sound) return Status();
     const Status ran = run_case(subject, stream, sample);
     if (ran.ok() || ran.code() == skip_code) return Status();
-    if (rule_in(ran.message()) == "S01") return ran;  // now and then, whatever was cancelled
+    if (rule_in(ran.message()) == "S01") return ran;  // wrong at random, not because of the cancelled call
     return broken("E04", "after a cancelled create: {}", ran.message());
   });
   if (!status.ok()) return status;
@@ -104,8 +105,8 @@ Result<int64_t> stop_graphs(Subject& subject) {
 
 }  // namespace
 
-// A create that is asked to stop, at each of its first questions, says 'cancelled' or finishes. The next one works, and
-// nothing is held afterwards.
+// A create that is cancelled, at each of its first calls of cancel_requested, returns 'cancelled' or finishes. The next
+// create succeeds, and no memory is leaked.
 Status creates_cancelled(Subject& subject) {
   if (subject.ops.primitive_create == nullptr) return skipped("the device has no primitive_create.");
   TENON_ASSIGN_OR_RETURN(const int64_t primitives, stop_primitives(subject));

@@ -1,4 +1,4 @@
-// Events: an event that was never recorded, one recorded again, one that a stream waits for, and what a wait captures.
+// Events: never recorded, recorded again, waited for by a stream, and recorded again after such a wait.
 #include <chrono>
 #include <thread>
 
@@ -8,7 +8,7 @@
 namespace tenon::conformance {
 namespace {
 
-// Copies that take longer than the call that submits them, and a download of the last one.
+// Copies that take longer than the calls that submit them, and a download of the last result.
 class LongWork {
  public:
   explicit LongWork(Subject& subject) : subject_(subject) {}
@@ -24,7 +24,7 @@ class LongWork {
     TENON_RETURN_IF_ERROR(move(stream));
     return subject_.download(stream, a_, 0, received_);
   }
-  // The work within the device alone: the host's buffers are in use until all that was submitted is done.
+  // Submits only the copies within the device. The host buffers stay in use until all submitted work is done.
   Status move(const Stream& stream) {
     for (int i = 0; i < 8; ++i) {
       TENON_RETURN_IF_ERROR(subject_.copy(stream, b_, 0, a_, 0, size));
@@ -61,8 +61,8 @@ Status events_never_recorded(Subject& subject) {
   return subject.finish(stream);
 }
 
-// A thread that sees an event also sees all work before the event, host reads included. Queries alone make the event
-// fire.
+// A thread that sees an event also sees the results of all work before it, including downloads. Queries alone are
+// enough for the event to fire.
 Status events_mean_done(Subject& subject) {
   TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
   TENON_ASSIGN_OR_RETURN(const Event event, subject.make_event());
@@ -107,7 +107,7 @@ Status events_time_out(Subject& subject) {
   return work.done() ? Status() : broken("S04", "event_host_wait answered ok before the work was done");
 }
 
-// An event that is recorded again stands only for the later point.
+// An event that is recorded again fires only for the later point.
 Status events_record_replaces(Subject& subject) {
   TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
   TENON_ASSIGN_OR_RETURN(const Event event, subject.make_event());
@@ -127,11 +127,11 @@ Status events_record_replaces(Subject& subject) {
 
 namespace {
 
-constexpr int kMostWork = 64;  // times LongWork, to hold up a quick device
+constexpr int kMostWork = 64;  // number of LongWork that delays even a fast device
 
-// The second stream has `amount` long works before it waits, so that a device that looks for the point of the event
-// when it comes to the wait, rather than at the call, finds the later one: the second stream would wait for itself.
-// `held`: it had not come to the wait when the event was recorded again.
+// The second stream has `amount` long works before its wait. A device that reads the point of the event when it
+// executes the wait, instead of during the call, finds the later point, and the second stream waits for itself. `held`
+// is true if the stream had not reached the wait when the event was recorded again.
 Status wait_behind_work(Subject& subject, const Stream& first, const Stream& second, int amount, bool* held) {
   TENON_ASSIGN_OR_RETURN(const Event event, subject.make_event());
   TENON_ASSIGN_OR_RETURN(const Event before, subject.make_event());
@@ -149,7 +149,7 @@ Status wait_behind_work(Subject& subject, const Stream& first, const Stream& sec
   *held = subject.call("event_query", subject.ops.event_query, before.get()).code() == Code::busy;
   const Status seen = subject.call("event_host_wait", subject.ops.event_host_wait, event.get(), wait_limit_ns / 12);
   if (seen.code() == Code::timeout) {
-    static_cast<void>(subject.record_event(event, first));  // lets such a stream go on
+    static_cast<void>(subject.record_event(event, first));  // releases the waiting stream
     return broken("S05", "stream_wait_event waits for a point recorded after the call");
   }
   TENON_RETURN_IF_ERROR(seen);
@@ -159,8 +159,7 @@ Status wait_behind_work(Subject& subject, const Stream& first, const Stream& sec
 
 }  // namespace
 
-// A stream waits for the point that the event held at the call. The quicker the device, the more work stands before the
-// wait.
+// A stream waits for the point that the event had at the call. A faster device gets more work before the wait.
 Status events_wait_captures(Subject& subject) {
   TENON_ASSIGN_OR_RETURN(const Stream first, subject.make_stream());
   TENON_ASSIGN_OR_RETURN(const Stream second, subject.make_stream());
@@ -171,8 +170,8 @@ Status events_wait_captures(Subject& subject) {
   return {};
 }
 
-// Events outlive the stream that recorded them: the first is asked, the second waited for, the third by another stream,
-// and all are recorded again there.
+// Events outlive the stream that recorded them: the host queries the first, waits for the second, another stream waits
+// for the third, and all are recorded again on that stream.
 Status events_outlive_stream(Subject& subject) {
   TENON_ASSIGN_OR_RETURN(Stream gone, subject.make_stream());
   TENON_ASSIGN_OR_RETURN(const Stream stays, subject.make_stream());

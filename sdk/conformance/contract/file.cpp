@@ -1,4 +1,4 @@
-// The file: its exports and links, and every stage of the loader.
+// The library file: its exports and links, and every stage of the loader.
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
@@ -17,7 +17,7 @@
 namespace tenon::conformance {
 namespace {
 
-// The provider's name in a path: "foo" in ".../libtenon_foo.so".
+// Returns the provider's name from a path: "foo" for ".../libtenon_foo.so".
 std::string provider_name(const std::string& path) {
   std::string name = std::filesystem::path(path).stem();
   constexpr std::string_view head = "libtenon_";
@@ -50,7 +50,7 @@ Dynamic dynamic_of(const link_map& map) {
   return found;
 }
 
-// The defined symbols, which the GNU hash table lists.
+// Returns the defined symbols, which the GNU hash table lists.
 std::vector<std::string> exported(const Dynamic& dynamic) {
   std::vector<std::string> names;
   const uint32_t* hash = dynamic.gnu_hash;
@@ -67,10 +67,10 @@ std::vector<std::string> exported(const Dynamic& dynamic) {
   return names;
 }
 
-// The first index of a symbol that the library defines; before it stand those that it looks up elsewhere.
+// The index of the first symbol that the library defines. The undefined symbols come before it.
 uint32_t first_defined(const Dynamic& dynamic) { return dynamic.gnu_hash[1]; }
 
-// True if a library that the plug-in links looks `name` up, and so may find it in the plug-in.
+// True if a library that the plug-in links looks up `name`, and so may find it in the plug-in.
 bool is_looked_up(const link_map& plugin, const Dynamic& dynamic, std::string_view name) {
   for (const link_map* map = &plugin; map != nullptr; map = map->l_next) {
     const std::string_view path = map->l_name;

@@ -1,4 +1,4 @@
-// The caller's floating-point state: a provider computes with the default one, and gives the caller's back.
+// The caller's floating-point state: a provider computes with the default state and restores the caller's.
 #include <cfenv>
 #include <cstring>
 
@@ -15,7 +15,7 @@ constexpr uint64_t denormals_are_zero = 0x40, flush_to_zero = 0x8000, happened =
 uint64_t control() { return __builtin_ia32_stmxcsr(); }
 void add_to_control(uint64_t bits) { __builtin_ia32_ldmxcsr(static_cast<uint32_t>(control() | bits)); }
 #elif defined(__aarch64__)
-constexpr uint64_t denormals_are_zero = 1 << 24, flush_to_zero = 1 << 24, happened = 0;  // one bit does both
+constexpr uint64_t denormals_are_zero = 1 << 24, flush_to_zero = 1 << 24, happened = 0;  // the same bit
 uint64_t control() {
   uint64_t bits = 0;
   __asm__ volatile("mrs %0, fpcr" : "=r"(bits));
@@ -44,13 +44,13 @@ constexpr Mode modes[] = {
     {"traps", FE_TONEAREST, 0, true},
 };
 
-// Gives this thread the state of a mode during its lifetime.
+// Sets this thread's floating-point state to a mode, during its lifetime.
 class InMode {
  public:
   explicit InMode(const Mode& mode) {
     fegetenv(&before_);
     fesetround(mode.rounding);
-    feclearexcept(FE_ALL_EXCEPT);  // one that has happened would trap at once
+    feclearexcept(FE_ALL_EXCEPT);  // a past exception would trap immediately
     if (mode.traps) feenableexcept(traps);
     if (mode.bits != 0) add_to_control(mode.bits);
     set_ = control() & ~happened;
@@ -65,8 +65,8 @@ class InMode {
   uint64_t set_ = 0;
 };
 
-// Every fifth element of each f32 operand but the first becomes the denormal number 2^-127, or its negative. Outputs
-// among them are overwritten anyway.
+// Sets every fifth element of each f32 operand except the first to the denormal 2^-127 or its negative. Outputs are
+// overwritten later.
 void put_denormals(const ep_primitive_desc& desc, cases::Image* image) {
   constexpr uint32_t denormal = 0x0040'0000, sign = 0x8000'0000;
   for (uint32_t i = 1; i < desc.operand_count; ++i) {
@@ -81,7 +81,7 @@ void put_denormals(const ep_primitive_desc& desc, cases::Image* image) {
   }
 }
 
-// Everything from creation to the last wait runs in `mode`. NULL: the default one.
+// Runs everything from creation to the last wait in `mode`. NULL: the default mode.
 Status run_in(const Mode* mode, Subject& subject, const Stream& stream, Work* work) {
   constexpr Mode plain = {"the default state", FE_TONEAREST, 0, false};
   const InMode in_mode(mode == nullptr ? plain : *mode);
@@ -114,8 +114,8 @@ Status run_in_every_mode(Subject& subject, const Stream& stream, cases::Case sam
 
 }  // namespace
 
-// Launches one case of each kind, with denormal numbers among its inputs, in each mode that a caller may have set. The
-// bits must be those of the default state, and the thread's state must be as it was.
+// Launches one case of each kind, with some denormal inputs, in each mode that a caller may have set. The result must
+// have the same bits as in the default state, and the thread's state must not change.
 Status launch_floating_point(Subject& subject) {
   TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
   return for_each_sound_sample(subject,

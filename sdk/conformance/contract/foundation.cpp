@@ -13,7 +13,7 @@ namespace {
 enum class Between : uint8_t { nothing, waits };  // between two steps
 enum class End : uint8_t { synchronize, event };  // after the last one
 
-// Steps of which each needs the one before: upload, copy, download.
+// A chain of steps that depend on each other: upload, copy, download.
 class Chain {
  public:
   explicit Chain(Subject& subject) : subject_(subject) {}
@@ -24,7 +24,7 @@ class Chain {
     TENON_ASSIGN_OR_RETURN(stream_, subject_.make_stream());
     return {};
   }
-  // True if every download holds what was uploaded before it.
+  // True if every download equals the upload before it.
   Result<bool> is_right(Between between, End end);
 
  private:
@@ -67,7 +67,8 @@ Result<bool> Chain::is_right(Between between, End end) {
   return sent_ == received_;
 }
 
-// Ok if the foundation holds, or if nobody can tell: transfers that are wrong one by one say nothing of order.
+// Returns ok if the foundation holds, or if this cannot be decided: transfers that are wrong even one at a time prove
+// nothing about order.
 Status look(const Target& target) {
   Subject subject(target);
   Chain chain(subject);
@@ -87,8 +88,8 @@ Status look(const Target& target) {
   return {};
 }
 
-// True for the rules whose tests compare results of work. Work on indices that have not arrived yet has faults where
-// there should be none, which is E03.
+// True for rules whose tests compare results of work. This includes E03, since work on indices that have not arrived
+// yet raises unexpected faults.
 bool is_about_work(std::string_view rule) {
   return rule == "E03" ||
          (!rule.empty() && std::string_view("CFGIKMPSYZ").find(rule.front()) != std::string_view::npos);

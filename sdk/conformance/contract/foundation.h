@@ -1,13 +1,13 @@
-// The foundation of every test that submits work: streams are in order, and an event that is seen means that the work
-// before it is done. If that does not hold, a test of something else fails and would blame the wrong rule.
+// The foundation of every test that submits work: streams run in order, and once an event is seen, the work before it
+// is done. If this does not hold, other tests fail and would name the wrong rule.
 #pragma once
 
 #include "sdk/conformance/subject.h"
 
 namespace tenon::conformance {
 
-// `failure`, or a failure of the foundation in its place with `failure` as its consequence. Looks once per process, at
-// the first failure whose rule is about the results of work.
+// Returns `failure`, or a failure of the foundation with `failure` as its consequence. Checks the foundation once per
+// process, at the first failure of a rule about results of work.
 Status explain(const Target& target, Status failure);
 
 }  // namespace tenon::conformance

@@ -1,4 +1,4 @@
-// Whole graphs: what the device takes, what it computes, and whom it blames. Skipped on devices without the slots.
+// Whole graphs: answers, results, and the nodes named in faults. Skipped on devices without the slots.
 #include <cstring>
 #include <optional>
 #include <set>
@@ -32,7 +32,7 @@ bool takes(Subject& subject, const cases::Case& test) {
   return answers.ok() && answers->front().island != 0;
 }
 
-// One case of each kind that the device takes in a graph of one node; with a fault or without.
+// One case for each kind that the device accepts as a graph of one node, with or without a fault.
 std::vector<cases::Case> graph_samples(Subject& subject, bool faulty) {
   std::vector<cases::Case> found;
   std::set<int32_t> kinds;
@@ -52,7 +52,7 @@ std::optional<cases::Case> case_named(std::string_view name) {
   return std::nullopt;
 }
 
-// Changes a node into one that no device of this version can take.
+// Changes a node into one that no device of this version can accept.
 struct Unknown {
   const char* what;
   void (*put)(ep_primitive_desc* desc);
@@ -69,7 +69,7 @@ constexpr Unknown unknowns[] = {
     {"a dim that is EP_ANY", [](ep_primitive_desc* desc) { desc->operands[0].dims[0] = EP_ANY; }},
 };
 
-// The node `index` of `tests`, made unknown, is not taken; that is no error.
+// Node `index` of `tests`, changed by `unknown`, must not be accepted, without an error.
 Status must_leave_out(Subject& subject, const std::vector<cases::Case>& tests, size_t index, const Unknown& unknown) {
   GraphWork work(subject, tests, {});
   unknown.put(&work.node(index).primitive);
@@ -81,7 +81,8 @@ Status must_leave_out(Subject& subject, const std::vector<cases::Case>& tests, s
   return broken("G01", "graph_capability takes {} with {}", tests[index].name, unknown.what);
 }
 
-// Runs `tests` as one graph. Not claimed: nothing is wrong, and `refusal` (if not null) gets the reason; else it stays.
+// Runs `tests` as one graph. If the device does not accept the graph, this is no failure, and `refusal` (if not null)
+// gets the reason.
 Status run_graph(Subject& subject, const Stream& stream, const std::vector<cases::Case>& tests,
                  GraphWork::Options options, Status* refusal = nullptr) {
   GraphWork work(subject, tests, options);
@@ -99,8 +100,8 @@ Status run_graph(Subject& subject, const Stream& stream, const std::vector<cases
 
 }  // namespace
 
-// The same table gets the same answers, one for each node, and nothing is kept. Nodes with an unknown part are not
-// taken.
+// The same table gets the same answers, one for each node, and no memory is kept. Nodes with an unknown part are not
+// accepted.
 Status graphs_answers(Subject& subject) {
   if (subject.ops.graph_capability == nullptr) return without_graphs();
   const std::vector<cases::Case> tests = graph_samples(subject, false);
@@ -121,7 +122,7 @@ Status graphs_answers(Subject& subject) {
   return {};
 }
 
-// Each kind in a graph of its own, with inputs given at the launch and with constants; then nodes that read each other.
+// Each kind in its own graph, once with inputs and once with constants; then chained nodes.
 Status graphs_results(Subject& subject) {
   if (subject.ops.graph_capability == nullptr) return without_graphs();
   TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
@@ -150,7 +151,7 @@ Status graphs_results(Subject& subject) {
   return {};
 }
 
-// A node that meets bad data is named, with the tag of the launch, and later launches run.
+// A fault names the node with bad data and the tag of the launch, and later launches run.
 Status graphs_faults(Subject& subject) {
   if (subject.ops.graph_capability == nullptr) return without_graphs();
   TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());

@@ -1,5 +1,5 @@
-// Handles of other APIs. The kit knows no other API; it imports the device's own memory by the handle that
-// memory_native_handle gives, and tries what an import must refuse.
+// Handles of other APIs. The kit uses no other API. It imports the device's own memory by the handle from
+// memory_native_handle, and tries imports that must fail.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -34,7 +34,7 @@ size_t open_descriptors() {
   return static_cast<size_t>(std::distance(begin(folder), std::filesystem::directory_iterator()));
 }
 
-// True if the device imports what its memory_native_handle gives.
+// True if the device accepts the handles that its memory_native_handle returns.
 bool imports_its_own(const Subject& subject) {
   return subject.ops.memory_import != nullptr && subject.ops.memory_native_handle != nullptr &&
          takes(subject.info.memory_handles, subject.info.native_memory);
@@ -95,7 +95,7 @@ Status interop_memory(Subject& subject) {
 
 namespace {
 
-// One of the three imports, tried with descriptions that it must refuse.
+// One of the three import functions, tried with descriptions that it must refuse.
 template <class Handle, class Function>
 class Refusals {
  public:
@@ -135,7 +135,8 @@ class Refusals {
     return refused(desc_of(type, static_cast<uint64_t>(file)), {Code::invalid_argument}, "a closed file descriptor");
   }
 
-  // What is refused though the file descriptor is open. It must stay so, and the provider must keep none of its own.
+  // Imports that must fail although the file descriptor is open. The descriptor must stay open, and the provider must
+  // keep no duplicate.
   Status refuse_file(int32_t type, int file) {
     ep_import_desc other = desc_of(type, static_cast<uint64_t>(file));
     std::copy_n(subject_.info.uuid, sizeof other.uuid, other.uuid);
@@ -175,7 +176,7 @@ class Refusals {
   uint64_t size_;
 };
 
-// A device opens in no context of a type that it does not state, nor in one without handles.
+// device_adopt must fail for a context of a type that the device does not state, and for one without handles.
 Status adoption_refusals(Subject& subject) {
   if (subject.plugin.device_adopt == nullptr) return {};
   for (int32_t type = 1; type <= no_such_type; ++type) {

@@ -1,4 +1,4 @@
-// Launches: equal bits on repetition, a primitive used late, and faults.
+// Launches: equal bits when repeated, a primitive used again later, and faults.
 #include <memory>
 #include <set>
 
@@ -9,7 +9,7 @@
 
 namespace tenon::conformance {
 
-// Launches one f32 case of each kind twice over different workspaces, with the flag for equal bits.
+// Launches one f32 case of each kind twice, with different workspaces and EP_PRIMITIVE_FLAG_DETERMINISTIC.
 Status launch_deterministic(Subject& subject) {
   TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
   std::set<int32_t> kinds;
@@ -59,8 +59,8 @@ Status use_late(Subject& subject, const Stream& stream, const cases::Case& sampl
 
 }  // namespace
 
-// Launches a primitive, then launches it again with other operands. In between a primitive of the same descriptor is
-// created and destroyed.
+// Launches a primitive, creates and destroys another primitive with the same descriptor, then launches the first one
+// again with other operands.
 Status launch_late(Subject& subject) {
   TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
   return for_each_sound_sample(subject, [&](const cases::Case& sample) { return use_late(subject, stream, sample); });
@@ -76,7 +76,7 @@ std::string tags_text(const std::vector<uint64_t>& tags) {
   return text;
 }
 
-// `met` are the tags of the launches that met bad data, in launch order.
+// `met` has the tags of the launches with bad data, in launch order.
 Status compare_tags(const std::vector<ep_fault>& faults, const std::vector<uint64_t>& met) {
   uint64_t last = 0;
   std::set<uint64_t> seen;
@@ -100,7 +100,7 @@ Status compare_tags(const std::vector<ep_fault>& faults, const std::vector<uint6
   return {};
 }
 
-// Submits three launches that meet bad data, and then a good one.
+// Submits three launches with bad data and then one with good data.
 Status meet_faults(Subject& subject, const Stream& stream, const cases::Case& test) {
   TENON_ASSIGN_OR_RETURN(const ep_primitive_desc desc, accepted_desc(subject, test));
   std::vector<std::unique_ptr<Prepared>> all;
@@ -132,8 +132,7 @@ Status meet_faults(Subject& subject, const Stream& stream, const cases::Case& te
 
 }  // namespace
 
-// Checks for each kind that faults come in the order of the launches, each with the tag of its launch, and that later
-// work runs.
+// Checks for each kind that faults are in launch order, with the tags of their launches, and that later work runs.
 Status faults_in_order(Subject& subject) {
   TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
   std::vector<cases::Case> tests;
@@ -147,7 +146,7 @@ Status faults_in_order(Subject& subject) {
   return for_each_of(tests, [&](const cases::Case& test) { return meet_faults(subject, stream, test); });
 }
 
-// Asks for faults where there can be none: before any work, behind work that nobody has waited for, and after it.
+// Takes faults when there are none: before any work, while work is in flight, and after it.
 Status faults_none(Subject& subject) {
   if (subject.ops.stream_take_fault == nullptr) return skipped("it has no stream_take_fault.");
   TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());

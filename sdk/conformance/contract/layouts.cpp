@@ -1,4 +1,4 @@
-// Layouts of the device's own: what it says of them, conversions, and results. Skipped on devices without layout_info.
+// The device's own layouts: layout_info, conversions, and results. Skipped on devices without layout_info.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -24,7 +24,7 @@ constexpr int most_cases_of_a_kind = 4;
 Status without_layouts() { return skipped("the device has no layout_info."); }
 Status without_wishes() { return skipped("the device would like no operand of any case in a layout of its own."); }
 
-// A case for which the device would like layouts, on its terms.
+// A case for which the device prefers its own layouts, with the provider's requirements applied.
 struct Wish {
   cases::Case test;
   ep_primitive_desc desc;
@@ -64,7 +64,7 @@ std::vector<Wish> wishes_of(Subject& subject) {
   return found;
 }
 
-// Every layout that the device would like for an operand of a wish, once.
+// Every layout in `wishes`, once.
 std::vector<ep_operand_desc> layouts_of(const std::vector<Wish>& wishes) {
   std::vector<ep_operand_desc> layouts;
   std::set<std::string> seen;
@@ -126,7 +126,7 @@ Status check_unknown(Subject& subject, ep_operand_desc layout) {
   return broken("Y01", "layout_info of an unknown token answered '{}', not 'unsupported'", code_name(told.code()));
 }
 
-// Makes bytes values of their dtype that a copy keeps bit by bit: no NaN, and booleans that are 0 or 1.
+// Turns bytes into values that a copy keeps bit by bit: no NaN, and only 0 and 1 for bool.
 void make_numbers(const ep_operand_desc& layout, std::vector<uint8_t>* bytes) {
   const DTypeClass type_class = dtype_info(static_cast<DType>(layout.dtype)).type_class;
   const auto size = static_cast<size_t>(dtype_size(static_cast<DType>(layout.dtype)));
@@ -169,7 +169,7 @@ Status check_there_and_back(Subject& subject, const Stream& stream, const ep_ope
                 bytes, *wrong.first, *wrong.second);
 }
 
-// `all`: the wishes are followed together, and the device has to support that.
+// `all`: all wishes are followed, which the device must support.
 Status check_result(Subject& subject, const Stream& stream, const Wish& wish, const int64_t* tokens, bool all) {
   LayoutWork work(subject, wish.test, wish.desc, tokens);
   const Drain drain(subject, stream);

@@ -1,5 +1,5 @@
-// Command lists: what a stream that records does, what replays give, their faults and bindings. Skipped on devices
-// without command_list_begin.
+// Command lists: calls on a recording stream, results of replays, faults and bindings. Skipped on devices without
+// command_list_begin.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -18,7 +18,7 @@ constexpr uint64_t kTag = 0x0123456789abcdef;
 
 Status without_lists() { return skipped("the device has no command_list_begin."); }
 
-// A recording on one stream, which ends with this object at the latest.
+// A recording on one stream. The destructor ends it if needed.
 class Recorder {
  public:
   Recorder(Subject& subject, const Stream& stream) : subject_(subject), stream_(stream) {}
@@ -61,18 +61,19 @@ Status replay(Subject& subject, const CommandList& list, const Stream& stream, u
   desc.tag = tag;
   const Status status = subject.call("command_list_replay", subject.ops.command_list_replay, list.get(), stream.get(),
                                      static_cast<const ep_command_list_replay_desc*>(&desc));
-  for (ep_buffer& buffer : buffers) buffer = {nullptr, ~uint64_t{0}};  // lent for the call
+  for (ep_buffer& buffer : buffers) buffer = {nullptr, ~uint64_t{0}};  // they were borrowed for the call
   return status;
 }
 
-// Downloads `memory` on a stream, and waits. A wait may fail, so `out_bytes` outlives the work of the stream.
+// Downloads `memory` on a stream, and waits. The wait may fail, so the caller keeps `out_bytes` until the stream's work
+// is done.
 Status fetch(Subject& subject, const Stream& stream, const Memory& memory, std::vector<uint8_t>* out_bytes) {
   out_bytes->assign(kBytes, 0);
   TENON_RETURN_IF_ERROR(subject.download(stream, memory, 0, *out_bytes));
   return subject.finish(stream);
 }
 
-// A stream, two blocks, and what a recording needs to be looked at.
+// A stream, two blocks, and helpers to check recordings.
 struct Bench {
   explicit Bench(Subject& its_subject) : subject(its_subject) {}
 
@@ -85,7 +86,7 @@ struct Bench {
     }
     return fill(1);
   }
-  // Block 0 holds what `seed` says, the others hold other bytes.
+  // Fills block 0 with bytes from `seed`, and the other blocks with different bytes.
   Status fill(uint64_t seed) {
     for (size_t i = 0; i < blocks.size(); ++i) {
       bytes[i] = random_bytes(kBytes, 10 * seed + i);
@@ -103,7 +104,7 @@ struct Bench {
   std::vector<uint8_t> got;
 };
 
-// Every call but launches and copies answers BUSY.
+// Every call except launches and copies must return BUSY.
 Status check_busy(Bench& bench) {
   const ep_device_ops& ops = bench.subject.ops;
   ep_stream* stream = bench.stream.get();
@@ -138,7 +139,7 @@ Status expect_block(Bench& bench, size_t index, const std::vector<uint8_t>& want
                 *wrong.first, *wrong.second);
 }
 
-// The end of a recording that has not begun.
+// Ending a recording that has not begun must fail.
 Status check_end_alone(Bench& bench) {
   Poisoned<ep_command_list*> list("out_list");
   auto info = with_header<ep_command_list_info>(EP_STRUCT_COMMAND_LIST_INFO);
@@ -148,7 +149,7 @@ Status check_end_alone(Bench& bench) {
   return refuses(bench.subject, "command_list_end", {Code::invalid_argument}, end, list);
 }
 
-// What may stay away from a list: a device that records nothing, or not this.
+// True if the device cannot record, or not this call. A provider may refuse either.
 bool is_refusal(const Status& status) { return status.code() == Code::unsupported; }
 
 }  // namespace
@@ -184,8 +185,8 @@ Status lists_recording(Subject& subject) {
 
 namespace {
 
-// Records a copy, a launch and a copy; replays them with other inputs each time, on both streams, the last times when
-// the stream that recorded is gone.
+// Records a copy, a launch and a copy, and replays them on both streams with different inputs. The last replays run
+// after the recording stream is destroyed.
 Status replay_sample(Subject& subject, const cases::Case& sample) {
   TENON_ASSIGN_OR_RETURN(const ep_primitive_desc desc, accepted_desc(subject, sample));
   Bench bench(subject);
@@ -224,7 +225,7 @@ Status replay_sample(Subject& subject, const cases::Case& sample) {
   return {};
 }
 
-// The first case of each kind that meets bad data.
+// The first case of each kind with bad data.
 std::vector<cases::Case> fault_cases(Subject& subject) {
   std::map<int32_t, cases::Case> found;
   for (const cases::Case& test : cases::all_cases()) {
@@ -237,7 +238,7 @@ std::vector<cases::Case> fault_cases(Subject& subject) {
   return all;
 }
 
-// Replays a copy and a launch that meets bad data, twice.
+// Replays a copy and a launch with bad data, twice.
 Status replay_fault(Subject& subject, const cases::Case& test) {
   TENON_ASSIGN_OR_RETURN(const ep_primitive_desc desc, accepted_desc(subject, test));
   Bench bench(subject);
@@ -272,7 +273,7 @@ Status replay_fault(Subject& subject, const cases::Case& test) {
   return {};
 }
 
-// Whether the device records at all.
+// Returns ok if the device can record at all.
 Status check_records(Subject& subject) {
   if (subject.ops.command_list_begin == nullptr) return without_lists();
   TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());

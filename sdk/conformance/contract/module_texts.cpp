@@ -3,8 +3,8 @@
 namespace tenon::conformance {
 namespace {
 
-// Of CUDA C and OpenCL C, which differ in the words of `front`. Signed sums are of unsigned numbers, since OpenCL C has
-// no option that makes them wrap.
+// The kernels for CUDA C and OpenCL C; `front` defines the words that differ. Signed sums are computed as unsigned,
+// since OpenCL C has no option that makes signed sums wrap.
 constexpr std::string_view reals = R"(
 ENTRY reals(GLOBAL const float* x, GLOBAL float* y, struct count p) {
   const int64_t i = ITEM;

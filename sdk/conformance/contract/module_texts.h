@@ -1,5 +1,5 @@
-// The texts that the kit has devices compile: a row per dialect. Kernels are the same in each: `count` of their items
-// compute, and groups of work-items, where there are groups, are as large as the row says.
+// The texts that the kit lets devices compile, one row per dialect. All dialects have the same kernels. Only the first
+// `count` items compute. In dialects with groups, the row gives the size of a group.
 #pragma once
 
 #include <cstdint>
@@ -13,21 +13,21 @@ namespace tenon::conformance {
 
 inline constexpr uint64_t kNumbers = 120;
 
-// Parameters of `rooms`; the other kernels have the first member alone. `items` is what follows them in GPU dialects.
+// Parameters of the kernel `rooms`; the other kernels have only the first member. In GPU dialects `items` follows them.
 struct Numbers {
   int64_t count = 0;
   int64_t used = kNumbers;
   int64_t all[kNumbers];
 };
 
-// What all dialects know of a kernel.
+// The properties of a kernel that are the same in all dialects.
 struct KernelRow {
   std::string_view name;
   uint32_t buffers;
   uint32_t parameter_bytes;
   uint64_t flags;
-  uint64_t features;  // EP_DIALECT_FEATURE_* without which a device has not to compile it
-  bool shares;        // kNumbers * 8 bytes of shared or local memory
+  uint64_t features;  // EP_DIALECT_FEATURE_* that it needs; other devices need not compile it
+  bool shares;        // uses kNumbers * 8 bytes of shared or local memory
 };
 inline constexpr KernelRow kKernels[] = {
     {"reals", 2, 8, 0, 0, false},
@@ -42,16 +42,16 @@ struct DialectRow {
   int32_t dialect;
   std::string_view name;        // "OpenCL C"
   uint32_t group;               // work-items of a group
-  bool one_entry;               // a text has one entry
-  std::string_view front;       // of every text
-  std::string_view kernels[6];  // as kKernels
-  std::string_view wrong;       // an entry `f` without arguments, whose third line no compiler takes
+  bool one_entry;               // a text has only one entry
+  std::string_view front;       // begins every text
+  std::string_view kernels[6];  // in the order of kKernels
+  std::string_view wrong;       // an entry `f` without arguments; its third line does not compile
 };
 
-// NULL: the kit has no text in `dialect`.
+// Returns NULL if the kit has no text in `dialect`.
 const DialectRow* dialect_row(int32_t dialect);
 
-// The text of the kernels whose numbers are in `kernels`.
+// Returns a text with the kernels whose numbers are in `kernels`.
 std::string text_of(const DialectRow& row, const std::vector<size_t>& kernels);
 
 }  // namespace tenon::conformance

@@ -1,5 +1,5 @@
-// Kernel modules: dialects, texts that are compiled and refused, launches. Skipped on devices without module_create.
-// The texts are in each dialect of the device (module_texts.h).
+// Kernel modules: dialects, valid and invalid texts, launches. Skipped on devices without module_create. The texts
+// (module_texts.h) are compiled in each dialect of the device.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -14,11 +14,11 @@ namespace tenon::conformance {
 namespace {
 
 constexpr uint64_t kTag = 0x0123456789abcdef;
-constexpr uint64_t kGuard = 64;  // bytes beside each buffer
+constexpr uint64_t kGuard = 64;  // bytes before and after each buffer
 constexpr uint64_t kBlockAlignment = 256;
 ep_string borrowed(std::string_view text) { return {text.data(), text.size()}; }
 
-// A text, and the module that is made of it.
+// A text, and the module compiled from it.
 struct Text {
   Text(int32_t dialect, std::string of) : text(std::move(of)) {
     desc = with_header<ep_module_desc>(EP_STRUCT_MODULE_DESC);
@@ -80,7 +80,7 @@ struct Dialect {
   }
 };
 
-// A text of some kernels of a dialect, with all constants.
+// A text with some kernels of a dialect and all constants.
 struct KernelsText : Text {
   KernelsText(const Dialect& dialect, const std::vector<size_t>& kernels)
       : Text(dialect.row->dialect, text_of(*dialect.row, kernels)) {
@@ -95,7 +95,7 @@ struct KernelsText : Text {
   }
 };
 
-// The dialects of the device in which the kit has texts. Skipped: there are none.
+// Returns the dialects of the device for which the kit has texts. Skipped if there are none.
 Result<std::vector<Dialect>> dialects_of(Subject& subject) {
   if (subject.ops.module_create == nullptr) return skipped("the device has no module_create.");
   auto all = std::make_unique<std::vector<Dialect>>();
@@ -116,14 +116,14 @@ Result<std::vector<Dialect>> dialects_of(Subject& subject) {
   }
 }
 
-// A module of all kernels; where a text has one entry, one for each.
+// One module with all kernels, or one module per kernel if a text has only one entry.
 struct Modules {
   Status compile(Subject& subject, const Dialect& dialect) {
     if (!dialect.row->one_entry) return add(subject, dialect, dialect.kernels);
     for (const size_t kernel : dialect.kernels) TENON_RETURN_IF_ERROR(add(subject, dialect, {kernel}));
     return {};
   }
-  // That kernel alone, in a module of its own.
+  // Compiles only the kernel `name`.
   Status compile(Subject& subject, const Dialect& dialect, std::string_view name) {
     const auto row =
         std::find_if(std::begin(kKernels), std::end(kKernels), [name](const auto& one) { return one.name == name; });
@@ -137,7 +137,7 @@ struct Modules {
   }
 
   std::vector<Module> modules;
-  std::vector<std::vector<size_t>> kernels;  // of each
+  std::vector<std::vector<size_t>> kernels;  // of each module
 
  private:
   Status add(Subject& subject, const Dialect& dialect, const std::vector<size_t>& some) {
@@ -166,7 +166,7 @@ Result<ep_kernel*> get(Subject& subject, const Module& module, std::string_view 
   return kernel;
 }
 
-// Bytes of the device between two guards.
+// Device memory between two guards.
 struct Bytes {
   Status make(Subject& subject, const Stream& stream, const void* data, size_t bytes) {
     size = bytes;
@@ -175,7 +175,7 @@ struct Bytes {
     TENON_ASSIGN_OR_RETURN(memory, subject.allocate(image.size()));
     return subject.upload(stream, memory, 0, image);
   }
-  // What lies there now. Broken: something beside it has changed.
+  // Downloads the bytes. Broken if a guard has changed.
   Result<std::vector<uint8_t>> fetch(Subject& subject, const Stream& stream, const char* what) const {
     auto now = std::make_unique<std::vector<uint8_t>>(image.size());
     TENON_RETURN_IF_ERROR(subject.download(stream, memory, 0, *now));
@@ -192,7 +192,7 @@ struct Bytes {
   std::vector<uint8_t> image;
 };
 
-// Workspace or scratch: bytes of the device at a multiple of 256, as far as the host can know.
+// Workspace or scratch: device memory, 256-aligned by its host address if it has one.
 struct Room {
   Status make(Subject& subject, const Stream& stream, std::vector<uint8_t> contents) {
     bytes = std::move(contents);
@@ -221,7 +221,7 @@ struct Call {
   uint64_t tag = kTag;
   ep_fault fault{};
 
-  // Launches `kernel`. What is lent is forgotten on return.
+  // Launches `kernel`. Borrowed arguments are overwritten after the call.
   Status run(Subject& subject, ep_kernel* kernel, const Stream& stream) {
     std::vector<ep_buffer> lent = buffers;
     const auto* bytes = static_cast<const uint8_t*>(parameters);
@@ -255,14 +255,14 @@ Status expect(const std::vector<uint8_t>& got, const std::vector<T>& wanted, con
   return {};
 }
 
-// x, so that x * x - 0.5 is another number where it is contracted.
+// Values x for which contraction changes the result of x * x - 0.5.
 std::vector<float> inputs(size_t count) {
   std::vector<float> x(count);
   for (size_t i = 0; i < count; ++i) x[i] = 1.0f + static_cast<float>(i % 97) * 0x1.8p-13f + static_cast<float>(i % 5);
   return x;
 }
 
-// Launches `kernel` on x, and compares what it makes with `wanted`.
+// Launches `kernel` on x, and compares the result with `wanted`.
 template <class T>
 Status compute(Subject& subject, const Dialect& dialect, const Modules& modules, const Stream& stream,
                std::string_view kernel, uint64_t items, const std::vector<float>& x, const std::vector<T>& wanted) {
@@ -301,7 +301,7 @@ Status compute_all(Subject& subject, const Dialect& dialect, const Modules& modu
   return compute(subject, dialect, modules, stream, "vectors", items, fourfold, w);
 }
 
-// The sentence of a refusal, and what it must be.
+// Checks that compiling `text` fails with `code`. `what` describes the text in messages.
 Status check_refused(Subject& subject, Text& text, Code code, std::string_view rule, std::string_view what) {
   const auto made = text.compile(subject);
   if (made.status().code() == code) return {};
@@ -309,7 +309,7 @@ Status check_refused(Subject& subject, Text& text, Code code, std::string_view r
                 code_name(code));
 }
 
-// A launch of the kernel `faults` on data one of which is bad, or none.
+// Launches the kernel `faults`, on data with one bad element if `faulty`.
 Status raise(Subject& subject, const Dialect& dialect, ep_kernel* kernel, const Stream& stream, bool faulty) {
   constexpr size_t items = 3000, bad = 2222;
   std::vector<int64_t> x(items, 7);

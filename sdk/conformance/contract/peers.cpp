@@ -113,7 +113,7 @@ Status copy_all_pools(Subject& subject, const Stream& stream, Peer& peer) {
   return {};
 }
 
-// Submits steps of which each needs the one before, without waiting in between.
+// Submits steps that depend on each other, without waiting between them.
 Status copy_in_order(Subject& subject, const Stream& stream, Peer& peer) {
   constexpr int steps = 16;
   TENON_ASSIGN_OR_RETURN(const Memory a, subject.allocate(room));
@@ -136,7 +136,7 @@ Status copy_in_order(Subject& subject, const Stream& stream, Peer& peer) {
   return {};
 }
 
-// `copies` says whether the two devices are peers.
+// `copies` is set to true if the two devices are peers.
 Status copy_from_device(Subject& subject, uint32_t index, std::string* refusal, bool* copies) {
   Peer peer(subject);
   const Status opened = peer.open(index);
@@ -157,7 +157,7 @@ Status copy_from_device(Subject& subject, uint32_t index, std::string* refusal, 
 
 }  // namespace
 
-// Runs twice with each device, because closing a device must end what was agreed with its peer.
+// Runs twice with each device, because closing a device must end its relation to its peer.
 Status peers_copy(Subject& subject) {
   if (subject.ops.peer_open == nullptr) return skipped("it has no peer_open.");
   uint32_t count = 0;

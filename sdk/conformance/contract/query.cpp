@@ -49,7 +49,7 @@ Status query_versions(Subject& subject) {
   return {};
 }
 
-// A host whose table is longer than the plug-in knows, and whose chain has an extension that the plug-in does not know.
+// A host with a longer table than the plug-in knows, and with an unknown extension in its chain.
 Status query_newer_host(Subject& subject) {
   struct {
     ep_host known;

@@ -31,8 +31,8 @@ bool is_plain(const cases::Case& test) {
   return std::find(std::begin(plain_names), std::end(plain_names), test.name) != std::end(plain_names);
 }
 
-// The order of candidates: plain cases first, then f32, then the smallest; for long samples the longest of the quick
-// ones.
+// A candidate with its rank: plain cases first, then f32, then the smallest. For long samples: the longest of the quick
+// cases.
 struct Candidate {
   const cases::Case* test;
   int order;
@@ -83,7 +83,7 @@ cases::Image filled(const cases::Case& test, const ep_primitive_desc& desc) {
 }
 
 cases::Case named(cases::Case test, uint64_t seed) {
-  test.name += std::to_string(seed);  // the seed of the values follows from the name
+  test.name += std::to_string(seed);  // the name determines the seed of the values
   return test;
 }
 

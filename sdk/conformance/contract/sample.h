@@ -1,4 +1,4 @@
-// Samples: launches that the provider can do, one of each kind that it claims.
+// Samples: launches that the provider supports, one for each kind that it claims.
 #pragma once
 
 #include <optional>
@@ -12,27 +12,27 @@
 
 namespace tenon::conformance {
 
-// A small case of each kind that the provider supports: the plainest first, f32 if possible, none with bad data.
-// Computed once per process.
+// A small case for each kind that the provider supports, without bad data; a simple one and f32 if possible. Computed
+// once per process.
 const std::vector<cases::Case>& find_samples(Subject& subject);
-// The samples whose results are right when nothing else runs. A wrong kernel fails in its own case and says nothing
-// about streams, threads or teardown.
+// The samples whose results are right when nothing else runs. A wrong kernel already fails in its own case; it would
+// disturb tests of streams, threads and teardown.
 const std::vector<cases::Case>& find_sound_samples(Subject& subject);
 // The first sound sample, or NULL.
 const cases::Case* find_sound_sample(Subject& subject);
 
-// The case `name`, if the provider supports it and computes it right when nothing else runs.
+// The case `name`, if the provider supports it and computes it correctly when nothing else runs.
 std::optional<cases::Case> find_sound_case(Subject& subject, std::string_view name);
 
-// For each of these kinds, the longest sound case that is still quick to check.
+// The longest sound case of each kind that is still quick to check.
 const std::vector<cases::Case>& find_long_samples(Subject& subject);
 
-// A `test` that is ready to be created and submitted, with operands filled by `seed`, and the result of the reference.
+// A case that is ready to be created and submitted, with operands filled from `seed`, and the result of the reference.
 struct Prepared {
   Prepared(Subject& subject, const cases::Case& test, const ep_primitive_desc& desc, uint64_t seed);
   // Compares the result with the reference. The stream has finished.
   Status compare() { return compare(work.image()); }
-  // The same of the result of another's work.
+  // Compares the result `got` of other work with the reference.
   Status compare(const cases::Image& got);
 
   cases::Case test;
@@ -44,10 +44,12 @@ struct Prepared {
   Accuracy accuracy_;
 };
 
-// The descriptor of `test` on the provider's terms. Errors: Code::unsupported if the provider refuses.
+// Returns the descriptor of `test`, changed as the provider requires. Errors: Code::unsupported if the provider
+// refuses.
 Result<ep_primitive_desc> accepted_desc(Subject& subject, const cases::Case& test);
 
-// Calls test(sample) for each of `samples` until one fails. A provider may refuse to create what it supports.
+// Calls test(sample) for each of `samples` until one fails. Accepts that a provider refuses to create a case that it
+// supports.
 template <class Test>
 Status for_each_of(const std::vector<cases::Case>& samples, const Test& test) {
   for (const cases::Case& sample : samples) {

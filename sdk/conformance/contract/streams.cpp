@@ -1,4 +1,5 @@
-// Streams: only events order them; objects outlive unrelated ones; threads use them at once.
+// Streams: only events order them; destroying unrelated objects does not disturb them; several threads use them at
+// once.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -43,7 +44,7 @@ Status streams_hints(Subject& subject) {
   return {};
 }
 
-// One stream writes and another reads after an event, in many rounds. The host waits for nothing in between.
+// One stream writes, and another reads after an event, in many rounds. The host does not wait between rounds.
 Status streams_ordered_by_events(Subject& subject) {
   TENON_ASSIGN_OR_RETURN(const Stream maker, subject.make_stream());
   TENON_ASSIGN_OR_RETURN(const Stream reader, subject.make_stream());
@@ -82,7 +83,7 @@ Status streams_ordered_by_events(Subject& subject) {
 
 namespace {
 
-// Launches one primitive on two streams in turn, each with operands of its own.
+// Launches one primitive on two streams alternately, each with its own operands.
 Status keep_apart(Subject& subject, const cases::Case& sample) {
   TENON_ASSIGN_OR_RETURN(const ep_primitive_desc desc, accepted_desc(subject, sample));
   TENON_ASSIGN_OR_RETURN(const Stream first, subject.make_stream());
@@ -144,8 +145,8 @@ Status streams_outlive_unrelated(Subject& subject) {
 
 namespace {
 
-// The work of one thread: memory, transfers, a primitive and events of its own. On a synchronous device the threads
-// share the one stream.
+// The work of one thread, with its own memory, transfers, primitive and events. On a synchronous device the threads
+// share the only stream.
 Status use(Subject& subject, const Stream& stream, const cases::Case* sample, const ep_primitive_desc* desc,
            uint64_t seed) {
   for (uint64_t round = 0; round < 8; ++round) {
@@ -169,7 +170,7 @@ Status use(Subject& subject, const Stream& stream, const cases::Case* sample, co
   return {};
 }
 
-// A spinning barrier: two threads start closer together than waking a thread allows.
+// A barrier that spins, so that two threads start at nearly the same time.
 class Gate {
  public:
   void pass() {
@@ -183,14 +184,15 @@ class Gate {
   std::atomic<int64_t> arrived_ = 0;
 };
 
-// What one of two threads submits. Both launch one case at once, each on its own stream, with its own values.
+// The work of one of two threads. Both launch the same case at the same time, each on its own stream with its own
+// values.
 struct Racer {
   Stream stream;
   std::unique_ptr<Prepared> prepared;
   Status status;
 
-  // One of the racers at a time prepares its launch: what a primitive that they share does not promise beside a launch
-  // (primitive_pack) is kept out of the race.
+  // Prepares the launch, one racer at a time: primitive_pack of a shared primitive must not run during another thread's
+  // launch.
   Status prepare(Subject& subject, std::mutex& preparing) {
     const std::lock_guard lock(preparing);
     prepared->work.put(prepared->start);
@@ -232,7 +234,7 @@ Status race_once(Subject& subject, std::string_view what, Racer (&racers)[2]) {
   return {};
 }
 
-// A collision takes luck, so this runs at least 20 rounds, and more while there is time.
+// A collision is a matter of chance, so this runs at least 20 rounds, and more while there is time.
 Status race(Subject& subject, std::string_view what, Racer (&racers)[2]) {
   using Clock = std::chrono::steady_clock;
   constexpr auto patience = std::chrono::milliseconds(100);
@@ -243,7 +245,7 @@ Status race(Subject& subject, std::string_view what, Racer (&racers)[2]) {
   return {};
 }
 
-// Each thread has a primitive of its own.
+// Each thread launches its own primitive.
 Status race_apart(Subject& subject, const cases::Case& sample) {
   TENON_ASSIGN_OR_RETURN(const ep_primitive_desc desc, accepted_desc(subject, sample));
   Racer racers[2];
@@ -263,8 +265,8 @@ cases::Case with_other_scalars(cases::Case sample) {
   return sample;
 }
 
-// Both threads launch one primitive, each with operands and scalars of its own. The host lingers in its services, so
-// that a launch which calls one between setting its arguments and enqueueing them is overtaken there.
+// Both threads launch one primitive, each with its own operands and scalars. The host's services pause, so that a
+// launch that calls one between setting its arguments and enqueueing them is overtaken there.
 Status race_together(Subject& subject, const cases::Case& sample) {
   TENON_ASSIGN_OR_RETURN(const ep_primitive_desc desc, accepted_desc(subject, sample));
   const bool bakes = desc.baked_scalars != 0;

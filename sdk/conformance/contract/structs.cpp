@@ -12,7 +12,7 @@ namespace {
 constexpr uint8_t canary = 0xa5;
 constexpr size_t room = 4096;
 
-// A struct whose struct_size is `size`. Zeros fill that size, canaries fill the rest.
+// A struct whose struct_size is `size`. The first `size` bytes are zero, the rest are canaries.
 template <class T>
 class Sized {
  public:

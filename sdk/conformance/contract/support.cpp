@@ -1,4 +1,4 @@
-// primitive_support: it gives the same answer each time, refuses what it does not know, and says why.
+// primitive_support: returns the same answer each time, refuses unknown descriptors, and gives a reason.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -118,7 +118,7 @@ Status support_unknown(Subject& subject) {
   return {};
 }
 
-// The same question gets the same answer, and the provider keeps nothing. The duration is printed, not judged.
+// The same descriptor gets the same answer, and the provider keeps no memory. The duration is printed but not checked.
 Status support_pure(Subject& subject) {
   const std::vector<cases::Case>& all = cases::all_cases();
   std::vector<double> microseconds;
@@ -146,7 +146,7 @@ Status support_pure(Subject& subject) {
   return {};
 }
 
-// Every refusal has a reason and leaves its out-parameters unwritten, with and without a place for the error.
+// Every refusal has a reason and does not write its out-parameters, with and without an error out-parameter.
 Status support_refusals(Subject& subject) {
   const std::vector<cases::Case>& all = cases::all_cases();
   int refused = 0;

@@ -1,4 +1,4 @@
-// What must hold at the end: the provider holds nothing, has printed nothing, and the process exits without a crash.
+// Checks at the end: the provider holds no memory, has printed nothing, and the process exits without a crash.
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -77,8 +77,8 @@ Result<int64_t> count_allocations(Subject& subject, size_t only) {
 
 }  // namespace
 
-// Makes the allocations of the host fail one by one, from the query to the shutdown, for each kind that the provider
-// claims. Each failure must be an error of a call or have no effect: never a crash, a leak or a wrong result.
+// Makes the host's allocations fail one by one, from the query to the shutdown, for each kind that the provider claims.
+// Each failure must make a call fail or have no effect; it must never cause a crash, a leak or a wrong result.
 // Afterwards everything must work.
 Status host_memory_fails(Subject& subject) {
   TENON_RETURN_IF_ERROR(exercise(subject));
@@ -99,7 +99,7 @@ Status host_memory_fails(Subject& subject) {
 
 namespace {
 
-// A provider that fails where no blob is known has another defect than one of its blobs.
+// A provider that fails without blobs has a defect unrelated to its blobs.
 Status works_without_blobs(Subject& subject) {
   subject.host.keep_blobs(Host::Blobs::none);
   for (int time = 0; time < 3; ++time) {
@@ -111,7 +111,8 @@ Status works_without_blobs(Subject& subject) {
 
 }  // namespace
 
-// Three lives with one store of blobs: the second and third find what the one before has kept. Then no blob is known.
+// Starts the plug-in three times with one store of blobs: the second and third start find the blobs of the one before.
+// Then a start without blobs.
 Status host_keeps_blobs(Subject& subject) {
   subject.host.keep_blobs(Host::Blobs::kept);
   for (const char* life : {"the first", "the second", "the third"}) {

@@ -31,7 +31,7 @@ class Timing {
     return {};
   }
 
-  // Events without a time are refused: never recorded, and recorded on a stream without times.
+  // event_elapsed must fail for events without a time: never recorded, or recorded on a stream without times.
   Status refuses_others() {
     TENON_RETURN_IF_ERROR(must_refuse("were never recorded"));
     for (const Event& event : events_) {
@@ -41,9 +41,8 @@ class Timing {
     return must_refuse("were recorded on a stream without EP_STREAM_FLAG_TIMED");
   }
 
-  // Three points, with a pause of the host before the last if `pauses`. The times add up, and are the host's as far as
-  // the host can know: an event fires before the host has seen it, and after the call that submitted the work before
-  // it.
+  // Records three points, with a pause of the host before the last if `pauses`. The times must add up and agree with
+  // the host's clock: an event fires after the call that submitted the work before it, and before the host sees it.
   Status measure(bool pauses) {
     const Drain drain(subject_, timed_);
     const auto begin = Clock::now();

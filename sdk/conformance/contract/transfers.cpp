@@ -14,8 +14,8 @@ struct Move {
   uint64_t src, dst, size;
 };
 
-// Two blocks, and what the host knows of their bytes. Each step waits for its end, so that a wrong byte is the fault of
-// the step before it alone.
+// Two blocks, and a host copy of their expected bytes. Each step waits, so that only the last step can have caused a
+// wrong byte.
 class Moves {
  public:
   static constexpr uint64_t room = 100032;  // a multiple of every granularity
@@ -36,9 +36,9 @@ class Moves {
   Status copy(const Move& move);
 
  private:
-  // Downloads bytes [offset, offset + size) of `memory`, with guards beside their place.
+  // Downloads bytes [offset, offset + size) of `memory`, with guards around the destination.
   Status fetch(const Memory& memory, uint64_t offset, uint64_t size);
-  // Compares the whole of `memory` with `want`, after `what`.
+  // Compares all of `memory` with `want`, after the step `what`.
   Status check(const Memory& memory, const std::vector<uint8_t>& want, std::string_view what);
 
   Subject& subject_;
@@ -95,7 +95,7 @@ Status transfers_exact(Subject& subject) {
                             {64, 1, 4096}, {1, 64, 70001}, {room - 1, 0, 1}, {0, room - 1, 1}, {4095, 4097, 8191}};
   Moves state(subject);
   TENON_RETURN_IF_ERROR(state.prepare());
-  // On a device that moves multiples alone, the same moves in that unit.
+  // On a device with a copy granularity, all moves use it as their unit.
   const uint64_t unit = subject.granularity();
   for (const Move& in_bytes : moves) {
     Move move = in_bytes;
@@ -109,7 +109,7 @@ Status transfers_exact(Subject& subject) {
   return {};
 }
 
-// Submits steps of which each needs the one before, without waiting in between.
+// Submits steps that depend on each other, without waiting between them.
 Status transfers_in_order(Subject& subject) {
   TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
   constexpr uint64_t size = 20000;

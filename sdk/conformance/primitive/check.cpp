@@ -14,7 +14,7 @@ namespace {
 using cases::Case;
 using cases::Image;
 
-// Leaves dims and strides to the launch, as far as `flags` allow. Strides 0 and 1 stay fixed.
+// Replaces dims and strides by EP_ANY where `flags` allow it. Strides 0 and 1 stay fixed.
 ep_primitive_desc with_any(ep_primitive_desc desc, uint64_t flags) {
   for (uint32_t i = 0; i < desc.operand_count; ++i) {
     ep_operand_desc& operand = desc.operands[i];
@@ -47,7 +47,7 @@ Status compare_faults(const Case& test, const ep_fault& want, const Work& work) 
     return broken("P07", "fault {} of operand {} was reported instead of fault {} of operand {}", got.code, got.operand,
                   want.code, want.operand);
   }
-  // Indices count from the end, but for those of a pooling. Lengths reach their limit.
+  // Negative indices count from the end, except in pooling_backward and recurrent. A length may equal its limit.
   const bool from_start = test.desc.kind == EP_PRIMITIVE_pooling_backward || test.desc.kind == EP_PRIMITIVE_recurrent;
   const int64_t least = from_start ? 0 : -want.limit;
   const int64_t end = test.desc.kind == EP_PRIMITIVE_recurrent ? want.limit + 1 : want.limit;
@@ -67,12 +67,12 @@ Status compare_faults(const Case& test, const ep_fault& want, const Work& work) 
   return {};
 }
 
-// How a case is run. The first manner of each kind is the demanding one.
+// How a case is run. The defaults are the most demanding.
 struct Manner {
   bool in_place = false;
-  bool spoils = true;  // overwrites what a call borrowed
-  bool waits = false;  // between upload, launch and download
-  Accuracy held = {};  // what the result is held to
+  bool spoils = true;  // overwrite borrowed arguments after each call
+  bool waits = false;  // wait between upload, launch and download
+  Accuracy held = {};  // the required accuracy
 };
 
 Status run_once(Subject& subject, const Stream& stream, const Case& test, const ep_primitive_desc& launched,
@@ -103,13 +103,15 @@ Status run_once(Subject& subject, const Stream& stream, const Case& test, const 
   return cases::compare_images(test, fixed, start, manner.held, work.image(), want);
 }
 
-// Says why a launch goes wrong, by what helps: one change to the manner, tried by turns with the manner as it was.
+// Finds the reason for a wrong result: runs the case alternately as it was and with one change, to see if the change
+// helps.
 class Diagnosis {
  public:
   Diagnosis(Subject& subject, const Stream& stream, const Case& test, const ep_primitive_desc& launched)
       : subject_(subject), stream_(stream), test_(test), launched_(launched) {}
 
-  // True if every run in the manner `helped` is right, and `failures` of as many in the manner `as_it_was` are wrong.
+  // True if all `rounds` runs in the manner `helped` are right and at least `failures` runs in the manner `as_it_was`
+  // are wrong.
   bool helps(Manner as_it_was, Manner helped, int rounds, int failures) const {
     int failed = 0;
     for (int round = 0; round < rounds; ++round) {
@@ -128,9 +130,9 @@ class Diagnosis {
   const ep_primitive_desc& launched_;
 };
 
-// Runs the case, and tells apart why its result is wrong: a queue out of order is right with waits between its steps,
-// now and then without them; a provider that reads what it was lent is always right where nothing is overwritten, and
-// never where it is.
+// Runs the case and finds the reason for a wrong result. If a stream is not in order, results are right with waits
+// between the steps and only sometimes right without. If the provider reads borrowed arguments after the call, results
+// are always right if they are not overwritten, and always wrong otherwise.
 Status run_mode(Subject& subject, const Stream& stream, const Case& test, const ep_primitive_desc& launched,
                 bool in_place, const Accuracy& held) {
   const Manner manner = {in_place, true, false, held};
@@ -158,13 +160,13 @@ Status check_penalty(const ep_primitive_desc& desc, const ep_support_info& terms
                 greatest);
 }
 
-// What a primitive is held to that keeps a demand.
+// The accuracy that a primitive must have if it keeps the demand `tier`.
 Accuracy promised(Tier tier, const Accuracy& stated) {
   if (tier == Tier::full) return {};
   return {floating_dtypes(), 0, stated.flushed};
 }
 
-// A device that states less than a demand may keep it for single primitives: those are held to it.
+// A device with a lower stated accuracy may accept a higher demand for single primitives, which must then meet it.
 Status run_demands(Subject& subject, const Stream& stream, const Case& test) {
   for (Tier tier : {Tier::relaxed, Tier::full}) {
     ep_primitive_desc demanding = test.desc;

@@ -88,7 +88,7 @@ void GraphWork::add_node(size_t index) {
   nodes_.push_back(node);
 }
 
-// An inner value has no memory: what the reference writes there, it takes back.
+// Inner values have no memory, so the reference restores the bytes that it wrote for them.
 void GraphWork::run_reference() {
   std::vector<uint8_t> inner;
   for (size_t i = 0; i < parts_.size(); ++i) {
@@ -148,7 +148,7 @@ Status GraphWork::compile() {
   TENON_RETURN_IF_ERROR(made);
   graph_ = Graph(&subject_, graph);
   if (info_.implementation.size == 0) return broken("P17", "graph_compile answers 'ok' and names no implementation");
-  // What a call borrowed is the host's again.
+  // Overwrites the arguments that the call borrowed.
   constants_.assign(constants_.size(), {});
   std::vector<ep_graph_node>(nodes_.size()).swap(nodes_);
   if (info_.workspace_bytes == 0) return {};
@@ -166,7 +166,7 @@ Status GraphWork::upload(const Stream& stream) {
 }
 
 Status GraphWork::submit(const Stream& stream) {
-  // Constants stay as they were when the graph was compiled.
+  // Constants must not change after graph_compile.
   if (!options_.constants) TENON_RETURN_IF_ERROR(upload(stream));
   lent_buffers_.clear();
   for (size_t i = 0; i < values_.size(); ++i) {

@@ -1,4 +1,4 @@
-// GraphWork: a whole graph made of cases of tests/cases, from the question to the result.
+// GraphWork: a whole graph made of cases of tests/cases, from graph_capability to the result.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@ namespace tenon::conformance {
 class GraphWork {
  public:
   struct Options {
-    bool constants = false;  // the inputs are constants of the graph, else each launch gives them
-    bool chained = false;    // from the second node on, SRC is the DST of the node before
+    bool constants = false;  // inputs are constants of the graph; else each launch gives them
+    bool chained = false;    // SRC of each node is the DST of the node before it
     uint8_t dirt = 0x5b;     // fill byte of the workspace
   };
 
-  // One node for each of `tests`, whose outputs are dense.
+  // Makes one node for each of `tests`. Their outputs are dense.
   GraphWork(Subject& subject, const std::vector<cases::Case>& tests, Options options);
   GraphWork(const GraphWork&) = delete;
   GraphWork& operator=(const GraphWork&) = delete;
@@ -26,14 +26,14 @@ class GraphWork {
   const ep_graph_desc& table();
   ep_graph_node& node(size_t index) { return nodes_[index]; }
 
-  // Makes the memory, writes the constants, asks the device and compiles. Skipped if the device does not take all
-  // nodes under one number, or refuses.
+  // Allocates the memory, writes the constants, asks the device and compiles. Skipped if the device does not accept all
+  // nodes as one island, or refuses to compile.
   Status create(const Stream& stream);
-  // Uploads the operands, launches and downloads them; waits for nothing.
+  // Uploads the operands, launches and downloads the results, without waiting.
   Status submit(const Stream& stream);
   // Takes the faults. The stream has finished.
   Status settle(const Stream& stream);
-  // Compares every output with the reference, and everything else with what was there. The stream has finished.
+  // Compares every output with the reference, and checks that no other byte changed. The stream has finished.
   Status compare() const;
 
   const std::vector<ep_fault>& faults() const { return faults_; }
@@ -45,7 +45,7 @@ class GraphWork {
     cases::Image start, want, got;
     Memory memory;
   };
-  // Where the bytes of a value lie.
+  // The location of a value's bytes.
   struct Origin {
     size_t part;
     uint64_t offset;
@@ -60,7 +60,7 @@ class GraphWork {
   Options options_;
   std::vector<Part> parts_;
   std::vector<ep_graph_value> values_;
-  std::vector<Origin> origins_;  // by value
+  std::vector<Origin> origins_;  // one per value
   std::vector<ep_buffer> constants_;
   std::vector<ep_graph_node> nodes_;
   ep_graph_desc desc_{};
@@ -72,10 +72,10 @@ class GraphWork {
   std::vector<ep_fault> faults_;
 };
 
-// What the device says of the nodes of `table`.
+// Returns the device's answers for the nodes of `table`.
 Result<std::vector<ep_graph_answer>> ask_capability(Subject& subject, const ep_graph_desc& table);
 
-// True if each output of `test` fills its memory, as a value of a graph must be filled.
+// True if each output of `test` fills its memory, which graphs require.
 bool has_dense_outputs(const cases::Case& test);
 
 }  // namespace tenon::conformance

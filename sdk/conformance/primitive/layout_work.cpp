@@ -41,7 +41,7 @@ void for_each_element(const ep_operand_desc& operand, const Move& move) {
   }
 }
 
-// A primitive that was created, with room for its launches.
+// A created primitive with its workspace and scratch.
 struct Made {
   Primitive primitive;
   Memory workspace, scratch;
@@ -152,7 +152,7 @@ LayoutWork::LayoutWork(Subject& subject, const cases::Case& test, const ep_primi
   if (!run.ok() && run.code() != Code::fault) subject.host.violate(run.with_context("  in the reference"));
 }
 
-// Makes the value of operand `index`; of an input from its elements.
+// Allocates the value of operand `index` and, for an input, converts its elements.
 Status LayoutWork::put(const Stream& stream, uint32_t index) {
   Value& value = values_[index];
   const ep_operand_desc& operand = plain_.operands[index];
@@ -174,7 +174,7 @@ Status LayoutWork::put(const Stream& stream, uint32_t index) {
   return put;
 }
 
-// Writes the elements of output `index` where the plain output lies.
+// Converts output `index` back to elements in the plain output.
 Status LayoutWork::take(const Stream& stream, uint32_t index) {
   Value& value = values_[index];
   const ep_operand_desc& operand = plain_.operands[index];

@@ -1,4 +1,4 @@
-// LayoutWork: one launch whose operands lie in layouts of the device's own, from conversion to result.
+// LayoutWork: one launch with opaque operands, from conversion to result.
 #pragma once
 
 #include <cstdint>
@@ -10,29 +10,31 @@
 
 namespace tenon::conformance {
 
-// `operand` in the layout `token`, and `operand`, opaque or not, with row-major strides.
+// in_layout returns `operand` with the layout `token`; the second function returns it with row-major strides.
 ep_operand_desc in_layout(ep_operand_desc operand, int64_t token);
 ep_operand_desc row_major(ep_operand_desc operand);
 
-// What layout_info says of `operand`, which is opaque.
+// Returns layout_info for the opaque `operand`.
 Result<ep_layout_info> ask_layout(Subject& subject, const ep_operand_desc& operand);
-// Memory for one value that lies as `operand` says.
+// Allocates memory for one value with the layout of `operand`.
 Result<Memory> make_value(Subject& subject, const ep_operand_desc& operand);
 
-// The copy of `operand`, which is opaque, to (or from) row-major elements.
+// Returns the copy that converts row-major elements to the layout of the opaque `operand`, or back.
 ep_primitive_desc conversion(const ep_operand_desc& operand, bool to_layout);
 
 class LayoutWork {
  public:
-  // `test` on the terms of the provider, `desc`, with its operands in the layouts that `tokens` says (0: as they are).
+  // `desc` is the descriptor of `test`, changed as the provider requires. `tokens` has the layout of each operand (0:
+  // unchanged).
   LayoutWork(Subject& subject, const cases::Case& test, const ep_primitive_desc& desc, const int64_t* tokens);
   LayoutWork(const LayoutWork&) = delete;
   LayoutWork& operator=(const LayoutWork&) = delete;
 
   const ep_primitive_desc& desc() const { return desc_; }
-  // Converts the inputs, launches, and converts the outputs. Code::unsupported: the provider refuses this mixture.
+  // Converts the inputs, launches, and converts the outputs. Errors: Code::unsupported if the provider refuses this
+  // combination.
   Status run(const Stream& stream);
-  // Compares every output with the reference, and everything else with what was there. The stream has finished.
+  // Compares every output with the reference, and checks that no other byte changed. The stream has finished.
   Status compare();
 
  private:
@@ -49,14 +51,14 @@ class LayoutWork {
   cases::Case test_;
   ep_primitive_desc plain_, desc_;
   cases::Image start_, want_, got_;
-  std::vector<Value> values_;  // by operand
+  std::vector<Value> values_;  // one per operand
   Memory block_, workspace_, scratch_;
   std::vector<uint8_t> zeros_;
-  std::vector<Primitive> primitives_;  // until the work is done
+  std::vector<Primitive> primitives_;  // kept until the work is done
 };
 
-// Creates the primitive `desc` and launches it on `operands`, without scalars. `kept` gets what has to live until the
-// work is done.
+// Creates the primitive `desc` and launches it on `operands`, without scalars. Adds the objects that must live until
+// the work is done to `kept`.
 Status convert(Subject& subject, const Stream& stream, const ep_primitive_desc& desc, ep_memory* dst, ep_memory* src,
                std::vector<Primitive>* kept, std::vector<Memory>* rooms);
 

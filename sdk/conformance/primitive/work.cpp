@@ -20,7 +20,7 @@ std::vector<ep_shape> shapes_of(const ep_primitive_desc& fixed) {
   return shapes;
 }
 
-// Overwrites what a call borrowed. The provider must have copied what it still needs.
+// Overwrites an argument that a call borrowed. The provider must have copied it if it still needs it.
 template <class T>
 void spoil(std::vector<T>* values) {
   if (!values->empty()) std::memset(static_cast<void*>(values->data()), 0xee, values->size() * sizeof(T));
@@ -104,7 +104,7 @@ Status Work::allocate_blocks() {
   return {};
 }
 
-// Puts what was written to the other blocks into the image.
+// Copies the bytes written in the other blocks into the image.
 void Work::merge() {
   for (const std::vector<uint8_t>& bytes : fetched_) {
     for (size_t i = 0; i < bytes.size(); ++i) {

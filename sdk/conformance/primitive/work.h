@@ -1,4 +1,4 @@
-// Work: one launch through the raw ABI, in steps, so that a test can act between them.
+// Work: one launch through the raw ABI, in steps, so that a test can act between the steps.
 #pragma once
 
 #include <cstdint>
@@ -17,29 +17,29 @@ class Work {
 
   // Creates the primitive and its memory. Errors: Code::unsupported if the provider refuses.
   Status create();
-  // Takes the primitive of `maker`, which outlives this, and makes memory of its own.
+  // Uses the primitive of `maker`, which outlives this object, and allocates its own memory.
   Status share(const Work& maker);
-  // Submits upload, launch and download, and waits for nothing unless `waits`. Keeps the fault of a synchronous device.
+  // Submits upload, launch and download, without waiting unless `waits`. Stores the fault of a synchronous device.
   Status submit(const Stream& stream);
-  // Uploads the operands, packs the constant one, and fills the workspace with dirt and the scratch with zeros.
+  // Uploads the operands, packs the constant operand, and fills the workspace with `dirt` and the scratch with zeros.
   Status upload(const Stream& stream);
   Status launch(const Stream& stream);
   Status download(const Stream& stream);
   // Call after the stream has finished. Takes the faults of an asynchronous device and checks the scratch.
   Status settle(const Stream& stream);
 
-  // The operands; after the stream has finished, as the launch left them.
+  // The operands. After the stream has finished, they have the values that the launch left.
   const cases::Image& image() {
     merge();
     return image_;
   }
-  // Takes other operands of the same layout for the next upload. No work is in flight.
+  // Sets other operands of the same layout for the next upload. No work is in flight.
   void put(const cases::Image& image) { image_ = image; }
   const std::vector<ep_fault>& faults() const { return faults_; }
   const ep_primitive_info& info() const { return info_; }
   uint64_t tag = 1;
-  bool spoils = true;   // overwrite what a call borrowed
-  bool waits = false;   // between upload, launch and download
+  bool spoils = true;   // overwrite borrowed arguments after each call
+  bool waits = false;   // wait between upload, launch and download
   uint8_t dirt = 0x5b;  // fill byte of the workspace
 
  private:
@@ -51,8 +51,8 @@ class Work {
 
   Subject& subject_;
   const ep_primitive_desc desc_, fixed_;
-  // What the provider borrows for one call each. It is kept, so that a provider that reads it later meets overwritten
-  // bytes.
+  // Arguments that the provider borrows for one call each. They live on, so that a provider that reads them later finds
+  // overwritten bytes.
   ep_primitive_desc lent_desc_;
   std::vector<ep_buffer> lent_buffers_;
   std::vector<ep_shape> lent_shapes_;
@@ -60,15 +60,15 @@ class Work {
   std::vector<ep_scalar> scalars_;
   cases::Image image_;
   bool dynamic_;
-  Primitive primitive_;               // empty if it is another's
-  ep_primitive* launched_ = nullptr;  // the primitive, whoever owns it
+  Primitive primitive_;               // empty if shared from another Work
+  ep_primitive* launched_ = nullptr;  // not owned
   ep_primitive_info info_{};
   uint64_t workspace_bytes_ = 0;
-  // The image, once; on a device whose blocks hold one tensor, once for each place of an operand.
+  // One block with the whole image. In an exclusive pool, one for each operand that does not alias another.
   std::vector<Memory> blocks_;
-  std::vector<size_t> block_of_;               // of each operand
-  std::vector<std::vector<uint8_t>> fetched_;  // from each block after the first
-  std::vector<uint8_t> uploaded_;              // the image before the launch, where there are such blocks
+  std::vector<size_t> block_of_;               // for each operand
+  std::vector<std::vector<uint8_t>> fetched_;  // downloaded from each block after the first
+  std::vector<uint8_t> uploaded_;              // the image before the launch, if there are several blocks
   Memory workspace_, scratch_, packed_;
   std::vector<uint8_t> dirty_, scratch_bytes_;
   std::vector<ep_fault> faults_;

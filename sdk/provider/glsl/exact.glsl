@@ -1,17 +1,17 @@
 // Quotient and square root of f32, rounded to nearest even on every device. Vulkan permits an error of 2.5 units in the
 // last place for a quotient, and of 4.5 * 2^-23 of the value for a root (1.0 / inversesqrt()), and denormals may be
-// flushed. So the device only estimates, from significands alone, and integers do the rest. The estimate of the first
-// 25 digits is deliberately 16 or 32 too low; its remainder is right modulo 2^32 and smaller than that. Five or six
-// steps of long division then give the digits. The 25th digit rounds: no root, and no quotient but a denormal one, lies
-// half way between two floats, so a 25th digit of 1 always has a remainder other than 0.
-// This text is also C++: a test compiles it with estimates that are off.
+// flushed. So the device only estimates the result from the significands, and integers correct it. The estimate of the
+// first 25 binary digits is deliberately 16 or 32 too low; its remainder is correct modulo 2^32 and less than 2^32.
+// Five or six steps of long division then give the remaining digits. The 25th digit decides the rounding: no root and
+// no normal quotient lies exactly between two floats, so a 25th digit of 1 always has a nonzero remainder.
+// This file is also valid C++: a test compiles it with inexact estimates.
 
 #ifndef ESTIMATE_QUOTIENT
 #define ESTIMATE_QUOTIENT(x, y) ((x) / (y))
 #define ESTIMATE_ROOT(x) sqrt(x)
 #endif
 
-// The biased exponent of a finite `magnitude` other than 0 (below 1 if it is denormal), and its 24 digits.
+// Returns the biased exponent of a finite, nonzero `magnitude` (below 1 if it is denormal), and its 24 digits.
 int exponent_of(uint magnitude) {
   return magnitude >= 0x800000u ? int(magnitude >> 23) : findMSB(magnitude) - 22;
 }
@@ -22,7 +22,7 @@ uint significand_of(uint magnitude) {
 // True unless the bits are those of a positive normal number.
 bool not_normal(uint bits) { return bits - 0x800000u >= 0x7f000000u; }
 
-// digits / 2^drop, rounded to nearest even; drop is 1 to 26. `more` says that the true value is a little above digits.
+// digits / 2^drop, rounded to nearest even; drop is 1 to 26. `more`: the exact value is slightly above `digits`.
 uint rounded(uint digits, bool more, int drop) {
   const uint half_way = 1u << (drop - 1);
   const uint fell_away = digits & (2u * half_way - 1u);

@@ -1,8 +1,9 @@
-// f16 and bf16, as bits, to f32 and back, with integers alone: packHalf2x16 may round in either direction, and a device's
-// own conversions may flush denormals. A sum of normal numbers places the last bit of a denormal where f32 rounds.
+// Converts f16 and bf16, as bits, to f32 and back. It does not use packHalf2x16, which may round in either direction, or
+// the device's own conversions, which may flush denormals. For denormals of f16 it adds a normal number, so that f32
+// rounds at their last bit.
 
 float f16_to_f32(uint bits) {
-  const uint shifted = (bits & 0x7fffu) << 13;  // exponent and digits in the place that f32 has for them
+  const uint shifted = (bits & 0x7fffu) << 13;  // exponent and digits at their positions in f32
   precise float denormal = uintBitsToFloat(shifted + 0x38800000u) - 6.103515625e-5;
   uint magnitude = shifted < 0x800000u ? floatBitsToUint(denormal) : shifted + 0x38000000u;
   if (shifted >= 0x0f800000u) magnitude = shifted == 0x0f800000u ? 0x7f800000u : 0x7fc00000u;

@@ -1,12 +1,12 @@
-// The GLSL dialect of the prelude of ep_api/scalar_ops.def, in one type. Before the include a shader defines
+// The GLSL dialect of the prelude of ep_api/scalar_ops.def, for one type. Before the include a shader defines
 //
 //   T                  the type of x: float, int, uint, int64_t or uint64_t
 //   one of CLASS_f32, CLASS_i32, CLASS_u32, CLASS_i64, CLASS_u64, to match
 //   WIDTH              for int and uint: the bits at which arithmetic wraps, such as 8 for i8, and 1 for bool in a uint
 //
-// and it needs GL_GOOGLE_include_directive; 64-bit types need GL_EXT_shader_explicit_arithmetic_types_int64. Bounds are
-// those of scalar_ops.def on every device that rounds sums and products to nearest. There is no double: GLSL has no such
-// functions.
+// It needs GL_GOOGLE_include_directive; 64-bit types need GL_EXT_shader_explicit_arithmetic_types_int64. Error bounds
+// are those of ep_api/accuracy.def on every device that rounds sums and products to nearest. There is no double: GLSL
+// has no functions for it.
 
 // An integer result, wrapped at WIDTH bits.
 T wrap(T x) {

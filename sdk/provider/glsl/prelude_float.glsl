@@ -1,8 +1,8 @@
 // The prelude on f32. GLSL's exp, log, sin and pow are not used: Vulkan permits exp(80) to be off by 163 units in the
-// last place. The functions here use add, subtract and multiply (exact in Vulkan) and integers. ep_div and ep_sqrt are
-// those of exact.glsl. A plain `/` stands only where Vulkan's bound for it, 2.5 units in the last place, keeps the
-// result within our bound. `precise` forbids the compiler to fuse and reorder. NaN is recognised by its bits, because a
-// compiler may assume that isnan() is false.
+// last place. The functions here use only addition, subtraction, multiplication (correctly rounded in Vulkan) and
+// integers. ep_div and ep_sqrt are in exact.glsl. A plain `/` is used only where Vulkan's bound, 2.5 units in the last
+// place, is sufficient for our bound. `precise` forbids the compiler to fuse and reorder. NaN is recognised by its
+// bits, because a compiler may assume that isnan() is false.
 #include "sdk/provider/glsl/exact.glsl"
 
 #define NAN uintBitsToFloat(0x7fc00000u)
@@ -11,8 +11,8 @@
 uint magnitude_bits(float x) { return floatBitsToUint(x) & 0x7fffffffu; }
 bool ep_isnan(float x) { return magnitude_bits(x) > 0x7f800000u; }
 bool ep_isinf(float x) { return magnitude_bits(x) == 0x7f800000u; }
-// A choice, not `bits | sign`: the optimiser of Mesa 22's lavapipe (LLVM 15) merges bits of two numbers wrongly where
-// branches and a barrier() stand before; with GALLIVM_PERF=nopt it does not.
+// Selects instead of `bits | sign`: after branches and a barrier(), the optimiser of Mesa 22's lavapipe (LLVM 15)
+// combines the bits of two numbers wrongly. With GALLIVM_PERF=nopt it does not.
 float with_sign_of(float magnitude, float x) {
   const uint bits = magnitude_bits(magnitude);
   return uintBitsToFloat(floatBitsToUint(x) >= 0x80000000u ? bits | 0x80000000u : bits);
@@ -38,10 +38,10 @@ float ep_ceil(float x) { return is_whole(x) ? x : with_sign_of(ceil(x), x); }
 float ep_trunc(float x) { return is_whole(x) ? x : with_sign_of(trunc(x), x); }
 float ep_rint(float x) { return is_whole(x) ? x : with_sign_of(roundEven(x), x); }
 
-// 2^n for n within [-126, 127].
+// 2^n for n in [-126, 127].
 float power_of_two(int n) { return uintBitsToFloat(uint(n + 127) << 23); }
 
-// y * 2^n for n within [-252, 254]. A denormal result is rounded once.
+// y * 2^n for n in [-252, 254]. A denormal result is rounded once.
 float scale(float y, int n) {
   const int low = n >> 1;
   precise float r = y * power_of_two(low) * power_of_two(n - low);
@@ -58,7 +58,7 @@ float exp_tail(float r) {
   p = p * r + 5.0000001201e-1;
   return p;
 }
-// x - n ln 2, where n is the whole number nearest to x / ln 2. ln 2 is split in two parts; n times the first part is
+// x - n ln 2, where n is the integer nearest to x / ln 2. ln 2 is split into two parts; n times the first part is
 // exact.
 float reduce_by_ln2(float x, out int n) {
   precise float whole = roundEven(x * 1.44269504088896341);
@@ -103,10 +103,10 @@ void split_log(float x, out float e, out float f, out float rest) {
   uint bits = floatBitsToUint(x);
   int denormal = 0;
   if (bits < 0x00800000u && bits != 0u) {
-    denormal = findMSB(bits) - 23;  // integers make it normal, because a device may flush denormals
+    denormal = findMSB(bits) - 23;  // normalised with integers, because a device may flush denormals
     bits = (uint(1) << 23) | ((bits << -denormal) & 0x7fffffu);
   }
-  // Adding the distance from sqrt(1/2) to 1 carries into the exponent exactly where m must be halved.
+  // Adding the distance from sqrt(1/2) to 1 carries into the exponent exactly if m must be halved.
   const uint shifted = bits + (0x3f800000u - 0x3f3504f3u);
   e = float(int(shifted >> 23) - 127 + denormal);
   precise float g = uintBitsToFloat((shifted & 0x7fffffu) + 0x3f3504f3u) - 1.0;
@@ -206,7 +206,7 @@ float ep_erf(float x) {
 
 // --- trigonometry ---
 
-// x - q pi/2 within [-pi/4, pi/4]: integers multiply x by 96 bits of 2/pi (Payne and Hanek), so no float operation
+// x - q pi/2, in [-pi/4, pi/4]. Integers multiply x by 96 bits of 2/pi (Payne and Hanek), so no float operation
 // cancels.
 float reduce_by_half_pi(float x, out int quadrant) {
   const uint bits = magnitude_bits(x);
@@ -449,7 +449,7 @@ float ep_atanh(float x) {
 
 // --- powers and remainders ---
 
-// x * y - p where p is the rounded product: exact without a fused multiply-add (Dekker).
+// x * y - p, where p is the rounded product. Exact, without a fused multiply-add (Dekker).
 float product_error(float x, float y, float p) {
   precise float cx = 4097.0 * x;
   precise float xh = cx - (cx - x);
@@ -505,7 +505,8 @@ float power_of_positive(float x, float y) {
   log_extended(x, high, low);
   precise float t = high * y;
   if (!(ep_abs(t) < 120.0)) return t > 0.0 ? INFINITY : 0.0;
-  // Adds the part that t lost, and low's part. |t| < 120 and |log x| > 1e-8 keep y small enough for product_error.
+  // Adds the rounding error of t and the part of `low`. |t| < 120 and |log x| > 1e-8 keep y small enough for
+  // product_error.
   const float small = 1.0 / 1048576.0;
   precise float scaled = product_error(high * 1048576.0, y * small, t);
   precise float rest = scaled + low * y;
@@ -532,13 +533,13 @@ float ep_pow(float x, float y) {
   } else if (ep_isinf(x)) {
     power = y > 0.0 ? INFINITY : 0.0;
   } else {
-    if (floatBitsToUint(x) >= 0x80000000u && !whole) return NAN;  // a comparison may flush a denormal x
+    if (floatBitsToUint(x) >= 0x80000000u && !whole) return NAN;  // not x < 0, which may flush a denormal x
     power = power_of_positive(magnitude, y);
   }
   return negate ? -power : power;
 }
 
-// Exact: the remainder of the mantissas, taken for eight bits of the exponents' difference at a time.
+// Exact: the remainder of the mantissas, for eight bits of the difference of exponents at a time.
 float ep_fmod(float x, float y) {
   const uint a = magnitude_bits(x);
   const uint b = magnitude_bits(y);
@@ -571,7 +572,7 @@ float ep_floor_div(float x, float y) {
   return floored;
 }
 
-// Functions that only integers have.
+// Functions for integers only.
 float ep_bit_and(float x, float y) { return x; }
 float ep_bit_or(float x, float y) { return x; }
 float ep_bit_xor(float x, float y) { return x; }

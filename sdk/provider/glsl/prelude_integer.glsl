@@ -1,5 +1,5 @@
-// The prelude on integers. Arithmetic wraps at WIDTH bits. Functions that only floats have are identities here; no
-// integer reaches them.
+// The prelude on integers. Arithmetic wraps at WIDTH bits. Functions for floats only are identities here and are never
+// called.
 
 #if defined(CLASS_i32)
 #define LEAST (T(-1) << (WIDTH - 1))
@@ -31,10 +31,10 @@ T ep_max(T x, T y) { return x > y ? x : y; }
 T ep_lowest() { return LEAST; }
 T ep_highest() { return GREATEST; }
 
-// The code of the fault (EP_FAULT_*) of a division by y; 0 if it has none.
+// Returns the fault code (EP_FAULT_*) of a division by y, or 0.
 uint divisor_fault(T y) { return y == T(0) ? 2u : 0u; }
-// GLSL does not define quotient and remainder of negative numbers, so these are computed from magnitudes. The quotient
-// of the least integer and -1 wraps.
+// GLSL does not define quotient and remainder of negative numbers, so they are computed from magnitudes. The least
+// integer divided by -1 wraps.
 T ep_div(T x, T y) {
   if (y == T(0)) return T(0);
 #if defined(CLASS_i32)
@@ -97,7 +97,7 @@ T ep_shr(T x, T y) {
   return x >> int(y);
 }
 
-// Of the magnitudes, which are not wrapped before the end.
+// The divisor of the magnitudes. Only the result wraps.
 #if defined(CLASS_i32)
 #define MAGNITUDE uint
 #elif defined(CLASS_i64)

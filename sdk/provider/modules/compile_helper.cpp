@@ -16,7 +16,7 @@
 namespace tenon::provider {
 namespace {
 
-constexpr int look_every_ms = 5;  // for a wish to stop
+constexpr int look_every_ms = 5;  // interval for checking if the host wants to stop
 
 class Spawning {
  public:
@@ -38,7 +38,7 @@ class Spawning {
   Spawning(const Spawning&) = delete;
   Spawning& operator=(const Spawning&) = delete;
 
-  // Returns errno. The child has `socket`, and prints nowhere.
+  // Returns errno. The child inherits `socket`, and its output is discarded.
   int start(const std::string& program, const std::string& argument, int socket, pid_t* process) {
     posix_spawn_file_actions_adddup2(&actions_, socket, helper::socket_descriptor);
     for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
@@ -55,7 +55,7 @@ class Spawning {
   posix_spawnattr_t attributes_;
 };
 
-// Looks, and leaves the process to be waited for: until then nobody else gets its number.
+// Checks without reaping the process, so that its number is not reused.
 bool has_ended(pid_t process) {
   siginfo_t info{};
   return waitid(P_PID, static_cast<id_t>(process), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == process;
@@ -68,7 +68,7 @@ struct CompileHelper::Wait {
   bool (*stops)(const void* context);
   const void* context;
 
-  // Waits until the socket is ready for `events`. `answered`: it is.
+  // Waits until the socket is ready for `events`, and then returns `answered`.
   End until_ready(int socket, short events) const {
     while (true) {
       pollfd ready = {socket, events, 0};
@@ -88,7 +88,8 @@ std::unique_ptr<CompileHelper> CompileHelper::start(const std::string& program, 
     *why_not = std::strerror(errno);
     return nullptr;
   }
-  // The helper's end lies above the descriptor that it becomes, so that dup2 clears its close-on-exec flag.
+  // The helper's end gets a number above its final descriptor, so that dup2 makes a copy without the close-on-exec
+  // flag.
   const int raised = fcntl(ends[1], F_DUPFD_CLOEXEC, helper::socket_descriptor + 1);
   close(ends[1]);
   pid_t process = 0;
@@ -109,7 +110,7 @@ bool CompileHelper::is_foreign() const { return getpid() != owner_; }
 CompileHelper::~CompileHelper() {
   close(socket_);
   if (is_foreign()) return;
-  // A helper that is told to end clears away what its compiler has written.
+  // On SIGTERM a helper deletes the files that its compiler has written.
   kill(-process_, SIGTERM);
   for (int look = 0; look < 50 && !has_ended(process_); ++look) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -16,21 +16,22 @@ class CompileHelper {
   using Clock = std::chrono::steady_clock;
   enum class End : uint8_t { answered, stopped, overran, broke };
 
-  // Starts `program` with the argument `chosen`, if that is not empty. NULL: `*why_not` says why.
+  // Starts `program`, with the argument `chosen` unless it is empty. Returns NULL on failure, with the reason in
+  // `*why_not`.
   static std::unique_ptr<CompileHelper> start(const std::string& program, const std::string& chosen,
                                               std::string* why_not);
   ~CompileHelper();
   CompileHelper(const CompileHelper&) = delete;
   CompileHelper& operator=(const CompileHelper&) = delete;
 
-  // Asks, and waits for the answer until `deadline`. `stops(context)` is asked every few milliseconds. After any other
-  // end than `answered` the helper is of no more use.
+  // Sends the question and waits for the answer until `deadline`. Calls `stops(context)` every few milliseconds. After
+  // any result other than `answered` the helper cannot be used again.
   End ask(const helper::Question& question, const std::string& text, Clock::time_point deadline,
           bool (*stops)(const void* context), const void* context);
   const helper::Answer& answer() const { return answer_; }
   std::string& output() { return output_; }
   std::string& binary() { return binary_; }
-  // True in a process that was forked from the one that started the helper: it may not use it.
+  // True in a process that was forked after the helper was started. It must not use the helper.
   bool is_foreign() const;
 
  private:

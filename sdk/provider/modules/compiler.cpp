@@ -23,7 +23,7 @@ constexpr uint32_t longest_seconds = 3600;
 
 bool stops(const void* host) { return wants_to_stop(static_cast<const ep_host*>(host)); }
 
-// Whether nobody can write `file` who cannot write the plug-in, whose folders the host has checked.
+// True if only users who can write the plug-in can write `file`. The host has checked the folders of the plug-in.
 bool is_as_safe(const struct stat& file, const struct stat& plugin) {
   const bool owned = file.st_uid == 0 || file.st_uid == plugin.st_uid;
   const mode_t writers = file.st_mode & (S_IWGRP | S_IWOTH);
@@ -44,7 +44,7 @@ std::string Compiler::setting(std::string_view key) const {
   return std::string(to_view(text));
 }
 
-// Two or three folders above the plug-in, as lib/tenon or lib/<machine>/tenon stand to libexec.
+// libexec is two folders above lib/tenon, or three above lib/<machine>/tenon.
 std::string Compiler::find_helper(const char* name) const {
   const std::string plugin(to_view(host_->plugin_path(host_)));
   struct stat ours {};
@@ -144,7 +144,7 @@ void Compiler::give_back(std::unique_ptr<CompileHelper> helper) {
   idle_.push_back(std::move(helper));
 }
 
-// A helper that was idle may have ended since, by somebody's kill: then a fresh one is asked.
+// An idle helper may have been killed in the meantime; then a new one is used.
 Compiled Compiler::compile(const std::string& text) {
   Compiled compiled;
   const auto refuse = [&](ep_status status, std::string sentence) {

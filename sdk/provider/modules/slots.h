@@ -1,8 +1,9 @@
-// The slots of kernel modules that no device differs in.
+// The slots of kernel modules that are the same for all devices.
 //
 //   fill_module_slots<dialect_info, module_create, kernel_launch>(ops);
 //
-// The provider's ep_module has `host` and `kernels`, pointers to its entries; its ep_kernel has `name` and `info`.
+// The provider's ep_module has the members `host` and `kernels` (pointers to its entries); its ep_kernel has `name` and
+// `info`.
 #pragma once
 
 #include <string>

@@ -41,7 +41,7 @@ Number number_of(int32_t dtype) {
   }
 }
 
-// Bits that no number spells exactly in every dialect.
+// Floats are written as bits, because no decimal literal is exact in every dialect.
 std::string real(double value, bool wide, int32_t dialect) {
   const auto narrow = static_cast<float>(value);
   uint32_t bits = 0;
@@ -207,13 +207,13 @@ std::string constants_of(const ep_module_desc& desc) {
   return lines;
 }
 
-// Compilers say "kernel:3:5: error: no", "error: kernel:3:5: no", "kernel(3): error: no" and "ERROR: 0:3: no".
+// Compilers print "kernel:3:5: error: no", "error: kernel:3:5: no", "kernel(3): error: no" or "ERROR: 0:3: no".
 std::string first_error(const std::string& output) {
   std::string lower = output;
   std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
   const size_t at = lower.find("error: ");
   if (at == std::string::npos) return output.substr(0, output.find('\n'));
-  const size_t begin = output.rfind('\n', at) + 1;  // 0 if there is none before
+  const size_t begin = output.rfind('\n', at) + 1;  // 0 if no newline precedes it
   std::string line = output.substr(begin, output.find('\n', at) - begin);
   if (at == begin) line.erase(0, std::string_view("error: ").size());
   for (const std::string_view name : {"kernel:", "kernel(", "0:"}) {

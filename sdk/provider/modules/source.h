@@ -1,4 +1,4 @@
-// What every provider does with the description of a module before and after it is compiled.
+// Functions on module descriptions that every provider uses before and after compiling.
 #pragma once
 
 #include <string>
@@ -10,28 +10,28 @@ namespace tenon::provider {
 // "GLSL"; "dialect 99" for an unknown one.
 std::string dialect_name(int32_t dialect);
 
-// Why `desc` cannot be compiled on a device of one dialect, which it describes by `info`: INVALID_ARGUMENT for what no
-// description may say, UNSUPPORTED for what is beyond the device. OK: nothing is wrong.
+// Checks `desc` for a device with one dialect, described by `info`. Returns INVALID_ARGUMENT for an invalid
+// description, UNSUPPORTED if it exceeds the device's limits, else OK.
 ep_status check_module(const ep_host* host, const ep_module_desc& desc, const ep_dialect_info& info, ep_error** error);
 
-// `text` for a message: at most 64 characters, and none that is not printed.
+// Returns `text` for a message: at most 64 characters, only printable ones.
 std::string shown(ep_string text);
 
 // A line `#define NAME value` for each constant of `desc`, in its dialect. Floats are exact; integers have 64 bits.
 std::string constants_of(const ep_module_desc& desc);
 
-// The line of a compiler's first error, without the word "error" where that comes first: "line 3:5: ...". The text
-// was called "kernel", or 0 as GLSL does.
+// Returns the compiler's first error with its line, without a leading "error": "line 3:5: ...". In `output` the text is
+// named "kernel", or 0 in GLSL.
 std::string first_error(const std::string& output);
 
-// `output`, if there is any, to the one who asked.
+// Passes `output` to desc.diagnose, if both exist.
 void diagnose(const ep_module_desc& desc, const std::string& output);
 
-// The error of a text that `compiler` refuses, with the first error of `output`.
+// Makes the error for a text that `compiler` rejected, with the first error of `output`.
 ep_status refuse_text(const ep_host* host, const ep_module_desc& desc, const std::string& compiler,
                       const std::string& output, ep_error** error);
 
-// The types of `stdint.h` as the C compilers with __INT8_TYPE__ and the like know them.
+// Definitions of the types of `stdint.h`, for C compilers that predefine __INT8_TYPE__ and the like.
 extern const char* const c_integers;
 
 }  // namespace tenon::provider

@@ -11,7 +11,7 @@
 namespace tenon::provider {
 namespace {
 
-// In front of a blob; then come the source, which is compared in full, and the binary.
+// The header of a blob. The source, which is compared in full, and the binary follow it.
 struct Head {
   char magic[8] = {'t', 'e', 'n', 'o', 'n', '-', 'k', '1'};
   uint64_t source_bytes = 0;
@@ -26,7 +26,7 @@ uint64_t hash_of(const std::string& bytes) {
   return hash;
 }
 
-// A host of an earlier minor has no blobs.
+// False for a host of an earlier minor.
 bool keeps_blobs(const ep_host* host) {
   return host->struct_size >= offsetof(ep_host, blob_put) + sizeof host->blob_put;
 }

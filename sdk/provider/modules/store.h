@@ -1,4 +1,4 @@
-// Binaries that the host keeps from run to run (host->blob_put), under everything that they were made from.
+// Binaries that the host keeps for later runs (host->blob_put). The key names everything on which a binary depends.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace tenon::provider {
 
-// The binary that was made from `source`, of which `source` says all: text, options, compiler, processor. Empty: none
-// is kept, or what is kept is damaged or of another source.
+// Returns the stored binary of `source`, which names text, options, compiler and processor. Empty if none is stored, or
+// if the stored one is damaged or has another source.
 std::string kept_binary(const ep_host* host, const std::string& source);
 void keep_binary(const ep_host* host, const std::string& source, const std::string& binary);
 

@@ -1,6 +1,6 @@
-// Loads and stores elements as EP_T (prelude.cl). f16, bf16 and the f8 types are bits on the way: vstore_half would need
-// no extension either, but devices may flush its denormals. The dtype is EP_DTYPE_f16 and so on, from dtypes.def; where
-// it is a constant, one way remains. Conversions from float round once, to nearest even.
+// Loads and stores elements as EP_T (prelude.cl). f16, bf16 and the f8 types are converted as bits: vstore_half needs
+// no extension either, but devices may flush its denormals. The dtype is EP_DTYPE_f16 and so on, from dtypes.def; if it
+// is a constant, the compiler keeps only one conversion. Conversions from float round once, to nearest even.
 
 enum {
 #define EP_DTYPE(name, id, bits, type_class) EP_DTYPE_##name = id,
@@ -9,7 +9,7 @@ enum {
 };
 
 static inline float ep_f16_to_f32(uint bits) {
-  const uint shifted = (bits & 0x7fffu) << 13;  // exponent and digits in the place that f32 has for them
+  const uint shifted = (bits & 0x7fffu) << 13;  // exponent and digits at their positions in f32
   const float denormal = as_float(shifted + 0x38800000u) - 6.103515625e-5f;
   uint magnitude = shifted < 0x800000u ? as_uint(denormal) : shifted + 0x38000000u;
   if (shifted >= 0x0f800000u) magnitude = shifted == 0x0f800000u ? 0x7f800000u : 0x7fc00000u;
@@ -42,7 +42,7 @@ static inline float ep_f8_to_f32(uint bits, int digits, bool has_infinity) {
     return as_float(sign | ((magnitude << (23 - digits)) + ((uint)(127 - bias) << 23)));
   }
   if (magnitude == 0u) return as_float(sign);
-  const int top = 31 - (int)clz(magnitude);  // a denormal is normal in f32
+  const int top = 31 - (int)clz(magnitude);  // a narrow denormal is normal in f32
   return as_float(sign | ((uint)(128 - bias - digits + top) << 23) | ((magnitude << (23 - top)) & 0x7fffffu));
 }
 static inline uint ep_f8_from_f32(float value, int digits, bool has_infinity) {

@@ -1,4 +1,4 @@
-// The OpenCL C dialect of the prelude of ep_api/scalar_ops.def, in one type. Before the include a program defines
+// The OpenCL C dialect of the prelude of ep_api/scalar_ops.def, for one type. Before the include a program defines
 //
 //   EP_T      the type of x: float, double, int, uint, long or ulong
 //   one of EP_FLOAT32, EP_FLOAT64, EP_SIGNED (with EP_U, the unsigned type of EP_T), EP_UNSIGNED
@@ -6,12 +6,12 @@
 //
 // f16, bf16 and the f8 types compute in float; elements.cl loads and stores them. Bounds are those of tier full of
 // ep_api/accuracy.def:
-// - the functions of OpenCL's full profile where their bound is within ours, and functions of our own where it is not
-//   (float: tan, atan, tanh, atanh, erf);
+// - functions of OpenCL's full profile if their bound is within ours, else our own functions (float: tan, atan, tanh,
+//   atanh, erf);
 // - float quotients and roots are exact if the program is built with -cl-fp32-correctly-rounded-divide-sqrt on a device
 //   that takes it; on other devices define EP_ROUND_IN_FLOAT64, which needs cl_khr_fp64;
-// - double tan, atan, tanh, atanh and erf are those of the device, which OpenCL lets be off by what tier relaxed allows.
-// Denormals are kept where the device keeps them (CL_FP_DENORM). Never build with -cl-fast-relaxed-math.
+// - double tan, atan, tanh, atanh and erf are the device's functions, for which OpenCL requires only tier relaxed.
+// Denormals are kept if the device keeps them (CL_FP_DENORM). Never build with -cl-fast-relaxed-math.
 #pragma OPENCL FP_CONTRACT OFF
 #if defined(EP_FLOAT64) || defined(EP_ROUND_IN_FLOAT64)
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable

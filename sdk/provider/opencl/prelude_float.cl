@@ -8,7 +8,7 @@ static inline EP_T ep_highest(void) { return (EP_T)INFINITY; }
 static inline EP_T ep_add(EP_T x, EP_T y) { return x + y; }
 static inline EP_T ep_sub(EP_T x, EP_T y) { return x - y; }
 static inline EP_T ep_mul(EP_T x, EP_T y) { return x * y; }
-// double has more than twice the digits of float, so rounding twice rounds right.
+// double has more than twice the digits of float, so rounding twice gives the correctly rounded result.
 #if defined(EP_FLOAT32) && defined(EP_ROUND_IN_FLOAT64)
 static inline EP_T ep_div(EP_T x, EP_T y) { return (float)((double)x / (double)y); }
 static inline EP_T ep_sqrt(EP_T x) { return (float)sqrt((double)x); }
@@ -49,7 +49,7 @@ static inline EP_T ep_mod(EP_T x, EP_T y) {
   if (remainder == 0) return copysign((EP_T)0, y);
   return (remainder < 0) != (y < 0) ? remainder + y : remainder;
 }
-// As in Python: subtracts the remainder before it divides, so that rounding of x / y cannot step over an integer.
+// Like Python, subtracts the remainder before dividing, so that rounding of x / y cannot cross an integer.
 static inline EP_T ep_floor_div(EP_T x, EP_T y) {
   if (y == 0) return ep_div(x, y);
   const EP_T remainder = ep_fmod(x, y);
@@ -70,7 +70,7 @@ static inline EP_T ep_tanh(EP_T x) { return fabs(x) >= 20.0 ? copysign(1.0, x) :
 static inline EP_T ep_erf(EP_T x) { return fabs(x) >= 6.0 ? copysign(1.0, x) : ep_at_most_one(erf(x)); }
 #else
 
-// x - q pi/2 within [-pi/4, pi/4]: integers multiply x by 96 bits of 2/pi (Payne and Hanek), so no float operation
+// x - q pi/2, in [-pi/4, pi/4]. Integers multiply x by 96 bits of 2/pi (Payne and Hanek), so no float operation
 // cancels.
 static inline float ep_reduce_by_half_pi(float x, int* quadrant) {
   const uint bits = as_uint(x) & 0x7fffffffu;
@@ -90,10 +90,10 @@ static inline float ep_reduce_by_half_pi(float x, int* quadrant) {
     middle = (middle << shift) | (low >> (32 - shift));
     low = (low << shift) | (two_over_pi[word + 2] >> (32 - shift));
   }
-  // The product modulo 2^64, with its lowest word cut off: quarter turns in the top two bits.
+  // The product modulo 2^64, without its lowest word. The top two bits count quarter turns.
   const ulong product = ((ulong)(mantissa * high) << 32) + (ulong)mantissa * middle + mul_hi(mantissa, low);
   int q = (int)(product >> 62);
-  long fraction = (long)(product << 2) >> 2;  // of a quarter turn, in 2^-62, from -1/2 to 1/2
+  long fraction = (long)(product << 2) >> 2;  // of a quarter turn, in units of 2^-62, from -1/2 to 1/2
   if (fraction < 0) ++q;
   const bool negative = fraction < 0;
   const ulong magnitude = negative ? (ulong)-fraction : (ulong)fraction;
@@ -210,7 +210,7 @@ static inline float ep_erf(float x) {
 }
 #endif
 
-// Functions that only integers have.
+// Functions for integers only.
 static inline EP_T ep_bit_and(EP_T x, EP_T y) { return x; }
 static inline EP_T ep_bit_or(EP_T x, EP_T y) { return x; }
 static inline EP_T ep_bit_xor(EP_T x, EP_T y) { return x; }

@@ -1,9 +1,9 @@
-// The prelude on integers. Arithmetic wraps at EP_WIDTH bits. Functions that only floats have are identities here; no
-// integer reaches them. See prelude.cl.
+// The prelude on integers. Arithmetic wraps at EP_WIDTH bits. Functions for floats only are identities here and are
+// never called. See prelude.cl.
 
 #define EP_TYPE_WIDTH ((int)sizeof(EP_T) * 8)
 #ifdef EP_SIGNED
-// Through the unsigned type, since C leaves the overflow of a signed one undefined.
+// Uses the unsigned type, since C leaves signed overflow undefined.
 static inline EP_T ep_wrap(EP_U x) {
   return (EP_T)(x << (EP_TYPE_WIDTH - EP_WIDTH)) >> (EP_TYPE_WIDTH - EP_WIDTH);
 }
@@ -24,9 +24,9 @@ static inline EP_T ep_abs(EP_T x) { return x < (EP_T)0 ? ep_neg(x) : x; }
 static inline EP_T ep_min(EP_T x, EP_T y) { return x < y ? x : y; }
 static inline EP_T ep_max(EP_T x, EP_T y) { return x > y ? x : y; }
 
-// The code of the fault (EP_FAULT_*) of a division by y; 0 if it has none.
+// Returns the fault code (EP_FAULT_*) of a division by y, or 0.
 static inline int ep_divisor_fault(EP_T y) { return y == (EP_T)0 ? 2 : 0; }
-// 1 in place of 0, and of -1, by which a division of the least integer traps.
+// Returns 1 instead of 0 and instead of -1, since dividing the least integer by -1 traps.
 static inline EP_T ep_safe_divisor(EP_T y) {
 #ifdef EP_SIGNED
   if (y == (EP_T)-1) return 1;
@@ -82,7 +82,7 @@ static inline EP_T ep_shr(EP_T x, EP_T y) {
   return x >> y;
 }
 
-// Of the magnitudes, which are not wrapped before the end.
+// The divisor of the magnitudes. Only the result wraps.
 static inline EP_T ep_gcd(EP_T x, EP_T y) {
   EP_U a = x < (EP_T)0 ? (EP_U)0 - (EP_U)x : (EP_U)x;
   EP_U b = y < (EP_T)0 ? (EP_U)0 - (EP_U)y : (EP_U)y;

@@ -1,5 +1,5 @@
-// Every scalar function of ep_api/scalar_ops.def on EP_T (prelude.cl), by its id. A constant id leaves one function. A
-// function whose result is BOOL gives 1 or 0.
+// Every scalar function of ep_api/scalar_ops.def on EP_T (prelude.cl), selected by id. If the id is a constant, the
+// compiler keeps only that function. A function whose result is BOOL returns 1 or 0.
 
 static inline EP_T ep_unary_row(int op, EP_T x, EP_T a, EP_T b) {
   switch (op) {

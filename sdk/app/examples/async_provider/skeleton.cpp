@@ -1,12 +1,12 @@
-// skeleton: a whole asynchronous Tenon provider, for a device with queues (a GPU, an NPU). Start your own from it.
+// skeleton: a complete asynchronous Tenon provider, for a device with queues (a GPU, an NPU). Use it as the start of
+// your own.
 //
-// It works as it is: its "device" is a thread per stream, and its "device memory" is host memory that the host cannot
-// see. Wherever YOUR API stands in a comment, a call of your device's library takes the place of what is there.
-// ep_api/ep_api.h is the contract: it describes each function below that has the name of a slot. ep_api/README.md has
-// the rules by number (S05), and `tenon conform` checks them.
+// It works as it is: its "device" is a thread per stream, and its "device memory" is host memory that the host does not
+// access. A comment with YOUR API marks code to replace by calls of your device's library. ep_api/ep_api.h is the
+// contract: it describes each function below that has the name of a slot. ep_api/README.md has the numbered rules (such
+// as S05), and `tenon conform` checks them.
 //
-// entry<f> stands between the host and f: an exception becomes an error of the call, and f computes with the default
-// floating-point state.
+// entry<f> wraps f for the host: it converts exceptions to errors, and f runs with the default floating-point state.
 #include "skeleton.h"
 
 #include <pthread.h>
@@ -21,13 +21,13 @@
 #include "sdk/provider/handle.h"
 #include "sdk/provider/negotiate.h"
 
-// The loader reads this note from the file before it runs any of our code: our name, our version, and our ABI. 0: the
-// library stays mapped, since we start threads.
+// The loader reads this note (name, version, ABI) from the file before it runs any of our code. Flags 0: the library is
+// never unloaded, since we start threads.
 EP_PLUGIN_NOTE("skeleton", "1.0.0", 0)
 
 using namespace tenon::provider;
 
-// ---- Timelines and streams: what happens on the device. ----
+// ---- Timelines and streams: the work on the device. ----
 
 bool Timeline::reached(uint64_t number) {
   const std::lock_guard lock(mutex_);
@@ -39,9 +39,9 @@ void Timeline::wait(uint64_t number) {
   advanced_.wait(lock, [&] { return done_ >= number; });
 }
 
-// YOUR API: a wait with a timeout. Where the device can only be asked, poll_until of sdk/provider/polling.h makes one.
+// YOUR API: a wait with a timeout. If the device can only be polled, use poll_until of sdk/provider/polling.h.
 bool Timeline::wait_for(uint64_t number, uint64_t timeout_ns) {
-  constexpr uint64_t a_year_ns = 365ull * 24 * 3600 * 1'000'000'000;  // the clock overflows beyond some centuries
+  constexpr uint64_t a_year_ns = 365ull * 24 * 3600 * 1'000'000'000;  // the clock overflows after some centuries
   if (timeout_ns >= a_year_ns) return wait(number), true;
   std::unique_lock lock(mutex_);
   return advanced_.wait_for(lock, std::chrono::nanoseconds(timeout_ns), [&] { return done_ >= number; });
@@ -54,11 +54,11 @@ void Timeline::advance() {
 }
 
 // YOUR API: create a queue. EP_STREAM_COPY asks for a copy engine, and desc.priority for a more or less urgent queue.
-// Both are hints: a device that has neither makes the queue that it has. Here the purpose names the thread.
+// Both are hints, which a device may ignore. Here the purpose names the thread.
 ep_stream::ep_stream(ep_device* of, const ep_stream_desc& desc)
     : device(of), copies_(desc.purpose == EP_STREAM_COPY), worker_([this] { run(); }) {}
 
-// The host has synchronised the stream, so the queue is empty and the thread ends at once.
+// The host has synchronised the stream, so the queue is empty and the thread ends immediately.
 ep_stream::~ep_stream() {
   {
     const std::lock_guard lock(mutex_);
@@ -95,14 +95,14 @@ void ep_stream::run() {
   const DefaultFloatingPoint floating_point;
   pthread_setname_np(pthread_self(), copies_ ? "tenon copies" : "tenon stream");
   for (Command command; next(&command);) {
-    // YOUR API: a command whose call fails throws, whatever the reason. Nobody knows then what it has written, and the
-    // device is lost. Bad data that a kernel can name is no failure: it is a fault, and later work runs.
+    // YOUR API: a command throws if its call fails for any reason. Its outputs are then unknown, and the device is
+    // lost. Bad data that a kernel can name is not a failure but a fault, and later work runs.
     try {
       if (!device->lost) command();
     } catch (...) {
       device->lost = true;
     }
-    command = nullptr;  // what it holds goes before anyone sees that it is done
+    command = nullptr;  // frees its resources before others see that it is done
     timeline_->advance();
   }
 }
@@ -135,7 +135,7 @@ namespace {
 
 // ---- Memory. The host asks for few large blocks and divides them itself, so this can be simple. ----
 
-constexpr uint64_t alignment = 64;  // of blocks
+constexpr uint64_t alignment = 64;  // alignment of blocks
 
 ep_status memory_allocate(ep_device* device, uint32_t pool, uint64_t size, ep_memory** out_memory, ep_error** error) {
   if (pool != 0) {
@@ -155,7 +155,7 @@ ep_status memory_allocate(ep_device* device, uint32_t pool, uint64_t size, ep_me
   return EP_STATUS_OK;
 }
 
-// The host has seen that no work uses `memory`. So this frees at once and waits for nothing (rule P13).
+// No pending work uses `memory`, so this frees it immediately, without waiting (rule P13).
 void memory_free(ep_device*, ep_memory* memory) noexcept {
   if (memory != nullptr) std::free(memory->bytes);
   destroy(memory);
@@ -170,7 +170,7 @@ ep_status stream_create(ep_device* device, const ep_stream_desc* desc, ep_stream
 
 void stream_destroy(ep_device*, ep_stream* stream) noexcept { destroy(stream); }
 
-// Appends `command`, unless the device is lost. Every function that gives the device work ends here.
+// Appends `command`, unless the device is lost. Every function that submits work calls this.
 ep_status submit(ep_stream* stream, Command command, ep_error** error) {
   const ep_status status = check_not_lost(*stream->device, error);
   if (status == EP_STATUS_OK) stream->submit(std::move(command));
@@ -183,16 +183,16 @@ ep_status stream_synchronize(ep_stream* stream, ep_error** error) {
   return check_not_lost(*stream->device, error);
 }
 
-// Hands out what is known. All faults of work before an event that was seen are known, since the worker reports a fault
-// before it advances the timeline.
+// Returns a fault that is already known. All faults of work before a seen event are known, since the worker reports a
+// fault before it advances the timeline.
 ep_status stream_take_fault(ep_stream* stream, ep_fault* out_fault, ep_error**) {
   return stream->take_fault(out_fault) ? EP_STATUS_OK : EP_STATUS_NOT_FOUND;
 }
 
 // ---- Transfers, in stream order. The host keeps both sides until it has seen an event recorded later. ----
 
-// YOUR API: enqueue the transfer. If it needs memory that is pinned, and the host's pointer is not, copy to pinned
-// memory of your own first: `upload` at this call, `download` in a command behind the transfer.
+// YOUR API: enqueue the transfer. If it needs pinned memory and the host's pointer is not pinned, use your own pinned
+// buffer: `upload` copies to it during this call, `download` copies from it in a command after the transfer.
 ep_status transfer(ep_stream* stream, void* dst, const void* src, uint64_t size, ep_error** error) {
   return submit(
       stream, [=] { std::memcpy(dst, src, size); }, error);
@@ -210,8 +210,7 @@ ep_status download(ep_stream* stream, void* dst, ep_buffer src, uint64_t size, e
   return transfer(stream, dst, address(src), size, error);
 }
 
-// ---- Events. An event holds a point, and a record replaces it. Nothing overlaps a record of the same event (C01).
-// ----
+// ---- Events. An event holds a point; recording replaces it. No other call overlaps a record of the event (C01). ----
 
 ep_status event_create(ep_device* device, ep_event** out_event, ep_error**) {
   ep_event* event = make<ep_event>(device->host);
@@ -234,8 +233,8 @@ ep_status check_recorded(const ep_event& event, ep_error** error) {
   return fail(event.host, error, EP_STATUS_INVALID_ARGUMENT, "The event was never recorded.");
 }
 
-// YOUR API: ask. If submitted work waits in a batch of yours, start it first: an event that was recorded comes (S03).
-// BUSY and TIMEOUT need no error: they are asked often, and say all there is to say.
+// YOUR API: query the event. If submitted work is still in a batch, submit the batch first: a recorded event must fire
+// (S03). BUSY and TIMEOUT need no error text, since they are frequent and clear.
 ep_status event_query(ep_event* event, ep_error** error) {
   if (const ep_status status = check_recorded(*event, error); status != EP_STATUS_OK) return status;
   if (const ep_status status = check_not_lost(*event->device, error); status != EP_STATUS_OK) return status;
@@ -243,7 +242,7 @@ ep_status event_query(ep_event* event, ep_error** error) {
   return check_not_lost(*event->device, error);
 }
 
-// The second question whether the device is lost counts: the work before the event may have lost it.
+// Check again if the device is lost: the work before the event may have lost it.
 ep_status event_host_wait(ep_event* event, uint64_t timeout_ns, ep_error** error) {
   if (const ep_status status = check_recorded(*event, error); status != EP_STATUS_OK) return status;
   if (const ep_status status = check_not_lost(*event->device, error); status != EP_STATUS_OK) return status;
@@ -251,23 +250,22 @@ ep_status event_host_wait(ep_event* event, uint64_t timeout_ns, ep_error** error
   return check_not_lost(*event->device, error);
 }
 
-// The command keeps the point that the event holds now. A later record changes nothing for it (rule S05), and the event
-// may be destroyed meanwhile. YOUR API: let the queue wait on the device, without this thread.
+// The command keeps the current point of the event. A later record does not affect it (rule S05), and the event may be
+// destroyed in the meantime. YOUR API: let the queue wait on the device, without blocking this thread.
 ep_status stream_wait_event(ep_stream* stream, ep_event* event, ep_error** error) {
   if (const ep_status status = check_recorded(*event, error); status != EP_STATUS_OK) return status;
   return submit(
       stream, [point = event->point] { point.timeline->wait(point.number); }, error);
 }
 
-// ---- The device, the plug-in, and the one exported symbol. ----
+// ---- The device, the plug-in, and the only exported symbol. ----
 
 ep_status check_index(const ep_plugin& plugin, uint32_t index, ep_error** error) {
   if (index == 0) return EP_STATUS_OK;
   return fail(plugin.host, error, EP_STATUS_NOT_FOUND, "There is no device %u, only device 0.", index);
 }
 
-// YOUR API: count devices. No device is the answer 0. A missing driver is an error with what to do about it
-// (fail_with_remedy).
+// YOUR API: count devices. Without devices, return 0. A missing driver is an error with a remedy (fail_with_remedy).
 ep_status device_count(ep_plugin*, uint32_t* out_count, ep_error**) {
   *out_count = 1;
   return EP_STATUS_OK;
@@ -279,14 +277,14 @@ constexpr uint64_t every_dtype = 0
 #undef EP_DTYPE
     ;
 
-// YOUR API: describe the device. The flags are those of memory that the host cannot address. Where it can (unified
-// memory), add EP_POOL_FLAG_HOST_VISIBLE, and COHERENT if that is so, and fill memory_map: it saves the host copies.
+// YOUR API: describe the device. These flags are for memory that the host cannot address. If it can (unified memory),
+// add EP_POOL_FLAG_HOST_VISIBLE, and COHERENT if it applies, and fill memory_map: this saves the host copies.
 ep_status device_info(ep_plugin* plugin, uint32_t index, ep_device_info* out_info, ep_error** error) {
   if (const ep_status status = check_index(*plugin, index, error); status != EP_STATUS_OK) return status;
   ep_device_info info{};
   info.name = to_ep_string("Asynchronous device in host memory");
-  info.fingerprint = to_ep_string("skeleton-1");  // model, driver and library versions: what compiled code depends on
-  info.device_class = EP_DEVICE_CLASS_SOFTWARE;  // shown, but picked only on request; yours: DISCRETE, ACCELERATOR, ...
+  info.fingerprint = to_ep_string("skeleton-1");  // what compiled code depends on: model, driver, library versions
+  info.device_class = EP_DEVICE_CLASS_SOFTWARE;   // listed, used only on request; yours: DISCRETE, ACCELERATOR, ...
   info.dtypes = every_dtype;
   for (int64_t& part : info.pci) part = -1;
   info.pool_count = 1;
@@ -298,7 +296,7 @@ ep_status device_info(ep_plugin* plugin, uint32_t index, ep_device_info* out_inf
 
 void device_close(ep_device* device) noexcept { destroy(device); }
 
-// Slots that are not set are NULL, and the host does without them: stream_flush (submission is immediate), memory_map
+// Slots that are not set are NULL, and the host works without them: stream_flush (submission is immediate), memory_map
 // (no host address), peer copies, whole graphs.
 ep_device_ops device_ops() {
   ep_device_ops ops{};
@@ -322,7 +320,7 @@ ep_device_ops device_ops() {
   return ops;
 }
 
-// YOUR API: open the device, make its context.
+// YOUR API: open the device and create its context.
 ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_device, ep_device_ops* out_ops,
                       ep_error** error) {
   if (const ep_status status = check_index(*plugin, index, error); status != EP_STATUS_OK) return status;
@@ -333,7 +331,7 @@ ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_device,
 
 void shutdown(ep_plugin* plugin) noexcept { destroy(plugin); }
 
-// Touches no hardware and starts no thread. Two calls make two plug-ins, so there are no globals.
+// Accesses no hardware and starts no thread. Two calls make two plug-ins, so there are no globals.
 ep_status query(const ep_host* host, ep_plugin_ops* out_ops, ep_error** error) {
   const ep_status status = negotiate(host, out_ops, error);
   if (status != EP_STATUS_OK) return status;

@@ -1,16 +1,15 @@
-// The objects of the provider. The host holds pointers to them and never looks inside.
+// The objects of the provider. The host holds pointers to them and never reads them.
 //
-// Work flows one way. The host's thread submits a command to a stream; the stream's worker thread runs the commands in
-// order; a timeline counts the commands that are done. An event is a number on a timeline. Whoever waits, waits until
-// the timeline has reached a number.
+// The host's thread submits a command to a stream, the stream's worker thread runs the commands in order, and a
+// timeline counts the finished commands. An event is a number on a timeline. A wait lasts until the timeline reaches a
+// number.
 //
-// What you replace, by the kind of your device's API:
-// - It has queues of its own (CUDA, Vulkan, OpenCL, Level Zero, HIP). Then the worker thread goes. `ep_stream` keeps
-// the
-//   API's queue, `submit` becomes the call that enqueues, and a `Point` becomes the API's event, fence or timeline
-//   semaphore.
-// - Its calls block until the work is done (many NPUs, DSPs and RPC devices). Then the worker thread stays, and the
-//   commands make these calls.
+// What you replace depends on your device's API:
+// - It has its own queues (CUDA, Vulkan, OpenCL, Level Zero, HIP). Remove the worker thread. `ep_stream` holds the
+// API's
+//   queue, `submit` becomes the call that enqueues, and a `Point` becomes the API's event, fence or timeline semaphore.
+// - Its calls block until the work is done (many NPUs, DSPs and RPC devices). Keep the worker thread; the commands make
+//   these calls.
 #pragma once
 
 #include <atomic>
@@ -26,17 +25,17 @@
 #include "sdk/provider/primitive.h"
 
 struct ep_plugin {
-  const ep_host* host = nullptr;  // valid until `shutdown` returns; each handle has it, for entry<> and for errors
+  const ep_host* host = nullptr;  // valid until `shutdown` returns; each handle has it, for entry<> and errors
 };
 
 struct ep_device {
   const ep_host* host = nullptr;
-  // Sticky: set when work failed in a way that leaves nobody knowing what the device's memory holds. From then on
-  // commands are skipped, no submission is answered OK, and each wait answers DEVICE_LOST.
+  // Set when work has failed and the contents of device memory are unknown; never reset. From then on commands are
+  // skipped, every submission fails, and every wait returns DEVICE_LOST.
   std::atomic<bool> lost{false};
 };
 
-// Your memory object (a CUdeviceptr, a VkBuffer). Kernels and copies get it as a handle with an offset in bytes.
+// Your memory object (a CUdeviceptr, a VkBuffer). Kernels and copies get it with an offset in bytes.
 struct ep_memory {
   const ep_host* host = nullptr;
   char* bytes = nullptr;
@@ -44,13 +43,13 @@ struct ep_memory {
 
 inline char* address(ep_buffer buffer) { return buffer.memory->bytes + buffer.offset; }
 
-// Counts the commands of one stream that are done. Points share it, so it outlives the stream as long as an event or a
-// waiting stream needs it (rule S07).
+// Counts the finished commands of one stream. Points share it, so it lives as long as the stream, an event or a waiting
+// stream needs it (rule S07).
 class Timeline {
  public:
   bool reached(uint64_t number);
   void wait(uint64_t number);
-  // False if `timeout_ns` (UINT64_MAX: for ever) has passed first.
+  // Returns false if `timeout_ns` (UINT64_MAX: no limit) passes first.
   bool wait_for(uint64_t number, uint64_t timeout_ns);
   void advance();
 
@@ -60,37 +59,38 @@ class Timeline {
   uint64_t done_ = 0;
 };
 
-// A moment in a stream: all commands up to `number` are done. Without a timeline: never recorded.
+// A point in a stream: all commands up to `number` are done. Without a timeline, it was never recorded.
 struct Point {
   std::shared_ptr<Timeline> timeline;
   uint64_t number = 0;
 };
 
-// A command owns what it needs: the host's arguments are valid only during the call that submits it (rule M01).
+// A command owns copies of its arguments: the host's arguments are valid only during the call that submits it (rule
+// M01).
 using Command = std::function<void()>;
 
 struct ep_stream {
   ep_stream(ep_device* device, const ep_stream_desc& desc);
   ~ep_stream();
 
-  // Appends `command`. Never waits for the device (rule S06). Throws std::bad_alloc; then nothing was submitted.
+  // Appends `command`. Never waits for the device (rule S06). If it throws std::bad_alloc, nothing was submitted.
   void submit(Command command);
   // The point after all commands submitted so far.
   Point last();
-  // For kernels, on the worker thread.
+  // Called by kernels on the worker thread.
   void report(const ep_fault& fault);
-  // False if there is no fault.
+  // Returns false if there is no fault.
   bool take_fault(ep_fault* out_fault);
 
   const ep_host* host = nullptr;
   ep_device* device;
 
  private:
-  // Faults that the host has not taken yet. Past this many the last one is marked, and the rest is dropped.
+  // The most faults to keep until the host takes them. Further faults are dropped, and the last one kept is marked.
   static constexpr size_t most_faults = 256;
 
   void run();
-  // False when the stream ends.
+  // Returns false when the stream ends.
   bool next(Command* out_command);
 
   std::mutex mutex_;  // guards the members down to `faults_`
@@ -101,16 +101,16 @@ struct ep_stream {
   std::deque<ep_fault> faults_;
   std::shared_ptr<Timeline> timeline_ = std::make_shared<Timeline>();
   bool copies_;
-  std::thread worker_;  // starts last, when all other members are there
+  std::thread worker_;  // declared last, so that it starts after all other members exist
 };
 
 struct ep_event {
   const ep_host* host = nullptr;
   ep_device* device = nullptr;
-  Point point;  // of the last record
+  Point point;  // set by the last record
 };
 
-// One operand of a launch: where it lies, and its dims and strides in elements.
+// One operand of a launch: its address, and its dims and strides in elements.
 struct Operand {
   char* data;
   int32_t rank;
@@ -118,14 +118,14 @@ struct Operand {
   int64_t strides[EP_MAX_RANK];
 };
 
-// What a kernel gets. It is a copy, since the host's ep_launch is borrowed for the call.
+// The arguments of a kernel. They are a copy, since the host's ep_launch is borrowed for the call.
 struct Launch {
   static constexpr uint32_t most_operands = 3;
   Operand operands[most_operands];
   uint64_t tag;  // names this launch in faults
 };
 
-// What a primitive runs on the device. Reports bad data to `stream`, and never traps (rule P07).
+// The function that a primitive runs on the device. Reports bad data to `stream`, and never traps (rule P07).
 using Kernel = void(const ep_primitive_desc& desc, const Launch& launch, ep_stream& stream);
 
 struct ep_primitive : tenon::provider::PrimitiveBase {
@@ -134,7 +134,7 @@ struct ep_primitive : tenon::provider::PrimitiveBase {
   Kernel* kernel;
 };
 
-// Returns OK, or DEVICE_LOST with its sentence. Each submission asks first (rule D02).
+// Returns OK, or DEVICE_LOST with its sentence. Each submission calls it first (rule D02).
 ep_status check_not_lost(const ep_device& device, ep_error** error);
 
 // Fills the primitives' slots of a device's table.

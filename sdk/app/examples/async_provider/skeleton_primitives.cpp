@@ -1,8 +1,8 @@
-// What the device computes: relu of f32, copies between any layouts, and gather, which shows a fault.
+// The primitives of the device: relu of f32, copies between any layouts, and gather, which can raise faults.
 //
-// A kind has a list of implementations, best first; each says why it does not take a primitive. What we refuse, the
-// host computes from other primitives or on the CPU; its execution report shows the reason. To compute more: a kernel,
-// a why_not, a make, a line in `lists`, and a claim in skeleton.expect.
+// A kind has a list of implementations, best first; each returns the reason if it does not support a primitive. If we
+// refuse, the host computes the op from other primitives or on the CPU, and its execution report shows the reason. To
+// compute more, add a kernel, a why_not, a make, a line in `lists`, and a claim in skeleton.expect.
 #include <algorithm>
 #include <cstring>
 
@@ -14,8 +14,8 @@ using namespace tenon::provider;
 
 namespace {
 
-// ---- Kernels: here C++ on the worker thread. YOUR API: code of the device, which primitive_create finds or compiles.
-// The headers sdk/provider/opencl and glsl give every scalar function of the table as device code. ----
+// ---- Kernels: here C++ on the worker thread. YOUR API: device code, which primitive_create loads or compiles. The
+// files in sdk/provider/opencl and glsl define every scalar function of the table as device code. ----
 
 int64_t count(const Operand& operand) {
   int64_t elements = 1;
@@ -28,14 +28,15 @@ void coordinates_of(const Operand& operand, int64_t i, int64_t* out_at) {
   for (int32_t axis = operand.rank; axis-- > 0; i /= operand.dims[axis]) out_at[axis] = i % operand.dims[axis];
 }
 
-// Where an element lies, in elements from the start. Strides may be 0 (an input that repeats) or have gaps.
+// Returns the position of an element, in elements from the start. Strides may be 0 (a repeated input) or leave gaps.
 int64_t place(const Operand& operand, const int64_t* at) {
   int64_t offset = 0;
   for (int32_t axis = 0; axis < operand.rank; ++axis) offset += at[axis] * operand.strides[axis];
   return offset;
 }
 
-// NaN stays NaN, as scalar_ops.def says. unary_row computes every other function of that table in the same way.
+// NaN stays NaN, as scalar_ops.def requires. unary_row computes every other unary function of that table in the same
+// way.
 void relu_kernel(const ep_primitive_desc&, const Launch& launch, ep_stream&) {
   const auto& [dst, src, unused] = launch.operands;
   int64_t at[EP_MAX_RANK];
@@ -62,8 +63,8 @@ int64_t index_at(int32_t dtype, const Operand& indices, const int64_t* at) {
   return reinterpret_cast<const int64_t*>(indices.data)[offset];
 }
 
-// Writes the coordinates in `src` of what goes to `at` of the result, but for the axis that the index gives.
-// Returns the coordinates in the indices.
+// Writes the coordinates in `src` of result element `at`, except on the axis that the index gives.
+// Returns the coordinates of the index.
 const int64_t* source_of(const ep_gather_attributes& gather, const Operand& src, int32_t index_rank, const int64_t* at,
                          int64_t* out_at) {
   if (gather.mode == EP_GATHER_ELEMENTS) {
@@ -74,8 +75,8 @@ const int64_t* source_of(const ep_gather_attributes& gather, const Operand& src,
   return at + gather.axis;
 }
 
-// An index out of range is a fault: the element is not written, and the rest is computed. The fault names the first bad
-// index, the operand that held it, and the launch.
+// An index out of range is a fault: the element is not written, and the others are computed. The fault names the first
+// bad index, its operand, and the launch.
 void gather_kernel(const ep_primitive_desc& desc, const Launch& launch, ep_stream& stream) {
   const auto& [dst, src, indices] = launch.operands;
   const ep_gather_attributes& gather = desc.attributes.gather;
@@ -97,9 +98,9 @@ void gather_kernel(const ep_primitive_desc& desc, const Launch& launch, ep_strea
   }
 }
 
-// ---- Lists. why_not is pure and quick. unknown_parts of the SDK has refused what a newer host may ask. ----
+// ---- Lists. why_not is fast and has no side effects. unknown_parts of the SDK refuses additions of newer hosts. ----
 
-// With these flags one primitive serves every size and stride, and each launch gives them. Leave them out where your
+// With these flags one primitive serves all dims and strides, and each launch gives them. Omit the flags if your
 // kernels are compiled for one shape; then the descriptor gives dims and strides.
 constexpr uint64_t open_shapes = EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES;
 
@@ -149,7 +150,7 @@ Refusal gather_why_not(const ep_device&, const ep_primitive_desc& desc, ep_suppo
   return check_in_memory(desc);
 }
 
-// YOUR API: compile or load the kernel here. Where that fails, return Refusal::failure with the compiler's words.
+// YOUR API: compile or load the kernel here. If that fails, return Refusal::failure with the compiler's message.
 template <Kernel* kernel>
 Refusal make_plain(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out_primitive, ep_primitive_info&) {
   *out_primitive = make_primitive<ep_primitive>(device, desc, kernel);
@@ -191,8 +192,9 @@ Launch copy_of(const ep_primitive& primitive, const ep_launch& given) {
   return launch;
 }
 
-// Two threads may launch one primitive on two streams at once. Here each command carries its arguments. YOUR API: where
-// a kernel object keeps them (clSetKernelArg), hold one lock of the primitive from the first argument to the enqueue.
+// Two threads may launch one primitive on two streams at the same time. Here each command has its own arguments. YOUR
+// API: if a kernel object stores the arguments (clSetKernelArg), hold a lock of the primitive from the first argument
+// to the enqueue.
 ep_status primitive_launch(ep_primitive* primitive, ep_stream* stream, const ep_launch* given, ep_fault*,
                            ep_error** error) {
   if (const ep_status status = check_not_lost(*stream->device, error); status != EP_STATUS_OK) return status;

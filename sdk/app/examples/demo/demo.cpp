@@ -91,7 +91,7 @@ void print_answer(const std::string& path, const float* chance) {
   std::printf("\n");
 }
 
-// Prints one line per op and device: the rung, how often it ran, and why not on a better rung.
+// Prints one line per op and device: the rung, how often it ran, and why no better rung was used.
 void print_executions(const std::vector<tenon::onnx::NodeExecution>& executions) {
   std::map<std::string, int> lines;
   std::vector<std::string> order;
@@ -108,7 +108,7 @@ void print_executions(const std::vector<tenon::onnx::NodeExecution>& executions)
   }
 }
 
-// The median of up to 21 runs within a second, in milliseconds. Each run waits for its answer.
+// Returns the median of up to 21 runs within a second, in milliseconds. Each run waits for its result.
 double median_time(const tenon::onnx::Model& model, const tenon::onnx::Inputs& inputs) {
   std::vector<double> times;
   const Clock::time_point begin = Clock::now();

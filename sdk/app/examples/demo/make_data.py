@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Draws the training pictures of the demo: eight shapes as signed distances, 64x64 pixels, never two alike.
+"""Draws the training pictures of the demo: eight shapes as signed distances, 64x64 pixels, all different.
 
 A shape is a function from points to the signed distance to its border (negative inside). Distances make everything
 else simple: anti-aliasing is a clip of the distance, an outline is `abs(distance) - width`, a wobbly hand is a warp of
@@ -38,7 +38,7 @@ def ring(angles, radii):
 
 
 def mirrored(xs, ys):
-    """A polygon from its right half, listed from the top (x, y) pairs down; y points down as in an image."""
+    """Returns a symmetric polygon from the (x, y) points of its right half, top to bottom, with y pointing down."""
     right = np.stack([xs, ys], -1)
     left = right[:, ::-1] * np.array([-1, 1])
     return np.concatenate([right, left], 1).astype(np.float32)
@@ -107,7 +107,7 @@ def moon(points, rng, n):
 
 
 def canvas_points(rng, n):
-    """Pixel centres seen from the shape: moved, turned, sheared, scaled and warped, and the size of one pixel there."""
+    """Returns pixel centres in the coordinates of the (moved, turned, warped) shape, and the size of a pixel there."""
     axis = ((np.arange(SIZE) + 0.5) / SIZE * 2 - 1).astype(np.float32)
     grid = np.stack(np.meshgrid(axis, axis), -1).reshape(1, -1, 2)
     radius = rng.uniform(0.45, 0.9, n)
@@ -124,7 +124,7 @@ def canvas_points(rng, n):
 
 
 def smooth_noise(rng, n, cells):
-    """Random values on a coarse grid, bilinear in between: blotches, lamp light, paper."""
+    """Returns random values on a coarse grid, interpolated, which look like blotches, lamp light or paper."""
     coarse = rng.normal(0, 1, (n, cells + 1, cells + 1)).astype(np.float32)
     at = np.linspace(0, cells, SIZE, endpoint=False)
     low = at.astype(int)
@@ -134,7 +134,7 @@ def smooth_noise(rng, n, cells):
 
 
 def colour_pairs(rng, n):
-    """Two colours that an eye can tell apart: their brightness differs by at least a fifth."""
+    """Returns pairs of colours whose brightness differs by at least a fifth, so that an eye can distinguish them."""
     luma = np.array([0.3, 0.59, 0.11], np.float32)
     back, front = rng.random((n, 3), np.float32), rng.random((n, 3), np.float32)
     while (close := np.abs((back - front) @ luma) < 0.2).any():
@@ -143,7 +143,7 @@ def colour_pairs(rng, n):
 
 
 def clutter(rng, n):
-    """Coverage of things that are not the shape: a straight edge across the picture, and a few small dots."""
+    """Returns the coverage of distractions: a straight edge across the picture, and a few small dots."""
     axis = np.linspace(-1, 1, SIZE, dtype=np.float32)
     x, y = np.meshgrid(axis, axis)
     angle, offset = rng.uniform(0, 2 * np.pi, (n, 1, 1)), rng.uniform(0.5, 1.6, (n, 1, 1))
@@ -185,7 +185,7 @@ def paint(distance, pixel, rng):
 
 
 def make_images(n, rng, batch=128):
-    """`n` pictures [n, 64, 64, 3] of bytes and their class numbers [n], in random order."""
+    """Returns `n` pictures [n, 64, 64, 3] of bytes and their class numbers [n], in random order."""
     labels = rng.permutation(np.arange(n) % len(CLASSES))
     images = np.empty((n, SIZE, SIZE, 3), np.uint8)
     for number, name in enumerate(CLASSES):

@@ -41,7 +41,7 @@ Rgba decode(const std::string& path) {
   return out;
 }
 
-// The part of input pixel `pixel` that lies in the output cell [from, to).
+// Returns the share of input pixel `pixel` inside the output cell [from, to).
 float share(int pixel, double from, double to) {
   return static_cast<float>(std::min(pixel + 1.0, to) - std::max<double>(pixel, from));
 }
@@ -52,7 +52,7 @@ float value(const stbi_uc* pixel, int channel) {
   return alpha * (pixel[channel] / 255.0f) + (1 - alpha);
 }
 
-// The mean colour of [x0, x1) x [y0, y1). Pixels at the edge count by their part inside.
+// Returns the mean colour of [x0, x1) x [y0, y1). Pixels at the edge are weighted by their share inside.
 std::array<float, 3> average(const Rgba& picture, double x0, double x1, double y0, double y1) {
   std::array<float, 3> sum = {};
   float weight = 0;

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-// Reads a PNG, JPEG, BMP, GIF or PNM file, cuts out the largest square in the middle, and averages it to side x side.
-// Transparent parts become white. Returns the planes red, green, blue, row-major, 0..1: 3 * side * side values. Errors:
-// throws std::runtime_error with what is wrong with the file.
+// Reads a PNG, JPEG, BMP, GIF or PNM file, crops the largest centred square, and scales it to side x side by averaging.
+// Transparent parts become white. Returns 3 * side * side values in 0..1: the red, green and blue planes, row-major.
+// Errors: throws std::runtime_error that says what is wrong with the file.
 std::vector<float> read_picture(const std::string& path, int side);

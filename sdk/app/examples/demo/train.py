@@ -3,9 +3,9 @@
 
     ./train.py [--pictures 20480] [--epochs 10] [--seed 1] [--output shapes.onnx]
 
-NumPy only, every gradient by hand: four convolutions with batch norm and relu, a max pool after the first two, an
-average over what is left of the picture, one fully connected layer. Activations are [batch, height, width, channel],
-so that a convolution is one matrix product over its unfolded windows. Takes some ten minutes on two cores if NumPy
+Uses only NumPy, with hand-written gradients: four convolutions with batch norm and relu, a max pool after the first two,
+an average over the remaining positions, and one fully connected layer. Activations are [batch, height, width, channel],
+so that a convolution is one matrix product over its unfolded windows. Takes about ten minutes on two cores if NumPy
 uses OpenBLAS (Debian: libopenblas0); far longer with the plain reference BLAS.
 """
 
@@ -25,7 +25,7 @@ CONVOLUTIONS = ((5, 3, 16, 2), (3, 16, 32, 1), (3, 32, 64, 1), (3, 64, 72, 1))  
 class Conv:
     """A convolution without bias (batch norm follows), weights [kernel, kernel, in, out], padded by kernel // 2.
 
-    Nothing stands before the first one, so it passes no gradient on.
+    The first one computes no gradient of its input.
     """
 
     def __init__(self, rng, kernel, fan_in, fan_out, stride=1, first=False):
@@ -97,7 +97,7 @@ class Relu:
 
 
 class MaxPool:
-    """The largest of each 2x2; among equals all share the gradient."""
+    """The largest of each 2x2 block. Equal values share the gradient."""
 
     params = []
 
@@ -162,7 +162,7 @@ def predict(layers, images):
 
 
 class Adam:
-    """Kingma and Ba, 2015."""
+    """The Adam optimiser (Kingma and Ba, 2015)."""
 
     def __init__(self, layers):
         self.slots = [(layer, name) for layer in layers for name in layer.params]

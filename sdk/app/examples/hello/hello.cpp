@@ -1,4 +1,4 @@
-// One layer of a network, on the device you name: hello [cpu | cuda:0 | sample:0 | ...]
+// Computes one layer of a network on the given device: hello [cpu | cuda:0 | sample:0 | ...]
 #include <tenon/tenon.h>
 #include <cstdio>
 #include <vector>

@@ -1,4 +1,4 @@
-// Ops that are written in other ops.
+// Ops that call other ops.
 #include <curves/functors.h>
 #include <tenon/tenon.h>
 

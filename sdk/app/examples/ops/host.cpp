@@ -1,4 +1,4 @@
-// Ops that are functions on the host. Their tensors are row-major and on the host, wherever the call came from.
+// Ops that are functions on the host. They get row-major tensors on the host, for calls on any device.
 #include <curves/gradients.h>
 #include <curves/host.h>
 #include <curves/ops.h>
@@ -77,7 +77,7 @@ void nearest_point(HostTensors outputs, const HostTensor& points, const HostTens
 
 namespace ops {
 
-// Shapes and dtypes of the results. A rule serves sizes that are numbers and sizes that are expressions.
+// Returns shapes and dtypes of the results. A rule works for sizes that are numbers and for sizes that are expressions.
 template <class Call>
 Status infer_nearest_point(const Call& call, typename Call::Meta* outputs) {
   const auto& points = call.inputs[0]->dims();
@@ -101,7 +101,8 @@ template Status infer_nearest_point(const SymCall&, SymMeta*);
 
 namespace gradients {
 
-// Of the squared distance to the nearest point: 2 (query - point) for the query, and its opposite for that point.
+// The gradient of the squared distance to the nearest point: 2 (query - point) for the query, and the negative for that
+// point.
 void nearest_point(const autograd::OpGradient& b) {
   const Tensor points = b.input(0), index = b.result(1);
   const Tensor apart = (b.input(1) - tenon::index_select(points, 0, index)) * tenon::unsqueeze(b.grad(0) * 2, 1);

@@ -17,7 +17,7 @@ Status lower_row_softmax(const OpCall& call, std::span<const TensorMeta> outputs
   return {};
 }
 
-// The same in simpler ops, for a device without that primitive.
+// Computes the op from simpler ops, for a device without the primitive.
 void decompose_row_softmax(const OpCall& call) {
   const Tensor& input = *call.inputs[0];
   const Tensor shifted = input - tenon::amax(input, {-1}, true);

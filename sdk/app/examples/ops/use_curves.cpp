@@ -31,7 +31,7 @@ int main(int argc, char** argv) {
 
     print("swish2", curves::swish2(x, 1.5));
     print("by name", tenon::call("curves::swish2", {x}, {{"beta", 1.5}}).at(0));
-    print("soft_clip", curves::soft_clip(tenon::t(x), 2.0));  // of a view too
+    print("soft_clip", curves::soft_clip(tenon::t(x), 2.0));  // works on views too
     print("staircase", curves::staircase(x, 5));
     print("row_softmax", curves::row_softmax(x));
     const tenon::Tensor queries = tenon::Tensor::from({{0.0, 1.0, 2.0}, {-3.0, -1.0, 0.0}});

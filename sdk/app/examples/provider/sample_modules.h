@@ -1,6 +1,6 @@
-// Kernel modules, the optional part of sample.c (-DSAMPLE_MODULES=ON): the host hands over kernels in C, and cc of this
-// machine compiles them. MODULES.md beside ep_api.h says what a text may use. One thread runs each launch. What is left
-// to you: binaries that are kept (host->blob_put), and threads.
+// Kernel modules, the optional part of sample.c (-DSAMPLE_MODULES=ON): the host passes kernels in C, and cc of this
+// machine compiles them. MODULES.md, next to ep_api.h, says what a text may use. One thread runs each launch. Not shown
+// here: storing binaries (host->blob_put), and several threads.
 #include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #define MOST_BUFFERS 64
-#define MOST_BYTES 65536  // of parameters, and of local memory
-#define SECONDS 30        // after which a compiler is killed
+#define MOST_BYTES 65536  // limit for parameters and for local memory
+#define SECONDS 30        // time limit of a compiler
 
-// What EP_FAULT_PARAMETER declares. The first fault of a launch is kept.
+// The type behind EP_FAULT_PARAMETER. It keeps the first fault of a launch.
 struct fault_sink {
   int32_t raised, code, operand, reserved;
   int64_t value, limit;
@@ -26,7 +26,7 @@ struct ep_kernel {
   const ep_host* host;
   char name[64];
   uint64_t flags;
-  entry_function* run;  // an entry without faults has no last parameter, and does not see it
+  entry_function* run;  // an entry without faults ignores the last argument
 };
 struct ep_module {
   const ep_host* host;
@@ -35,7 +35,7 @@ struct ep_module {
   ep_kernel kernels[];
 };
 
-// In front of each text: names of stdint.h without the header, and faults. Then come the constants.
+// Precedes each text: the types of stdint.h without the header, and faults. The constants follow.
 static const char words_in_front[] =
     "typedef __INT8_TYPE__ int8_t; typedef __INT16_TYPE__ int16_t; typedef __INT32_TYPE__ int32_t;\n"
     "typedef __INT64_TYPE__ int64_t; typedef __UINT8_TYPE__ uint8_t; typedef __UINT16_TYPE__ uint16_t;\n"
@@ -59,7 +59,7 @@ static ep_status dialect_info(ep_device* device, uint32_t index, ep_dialect_info
   return EP_STATUS_OK;
 }
 
-// A part that a later version adds may change the meaning, so we refuse it.
+// Refuses unknown parts: a part that a later version adds may change the meaning.
 static ep_status check_text(const ep_host* host, const ep_module_desc* desc, ep_error** error) {
   const uint64_t known = EP_ENTRY_FLAG_FAULTS | EP_ENTRY_FLAG_WORKSPACE | EP_ENTRY_FLAG_SCRATCH;
   if (desc->dialect != EP_DIALECT_C || desc->next)
@@ -75,7 +75,7 @@ static ep_status check_text(const ep_host* host, const ep_module_desc* desc, ep_
   return EP_STATUS_OK;
 }
 
-// Writes the whole source. Floats are hexadecimal, so that they are exact.
+// Writes the complete source. Floats are hexadecimal, so that they are exact.
 static void write_source(FILE* file, const ep_module_desc* desc) {
   fputs(words_in_front, file);
   for (uint32_t i = 0; i < desc->constant_count; i++) {
@@ -93,8 +93,8 @@ static void write_source(FILE* file, const ep_module_desc* desc) {
   fwrite(desc->text.data, 1, desc->text.size, file);
 }
 
-// Runs cc in a process of its own, and kills it if it hangs or the host wants to stop. Its standard input and output
-// are `in` and `said`.
+// Runs cc in its own process, and kills it if it hangs or the host wants to stop. Its standard input and output are
+// `in` and `said`.
 static ep_status run_compiler(const ep_host* host, int in, int said, const char* library, ep_error** error) {
   char* words[] = {"cc",
                    "-std=gnu11",
@@ -134,7 +134,7 @@ static ep_status run_compiler(const ep_host* host, int in, int said, const char*
   return status == 0 ? EP_STATUS_OK : EP_STATUS_INVALID_ARGUMENT;
 }
 
-// All that cc said goes to the host; the line of the first error into our sentence.
+// Passes the complete output of cc to the host, and puts the line of the first error into our error.
 static ep_status report(const ep_host* host, const ep_module_desc* desc, int said, ep_status status, ep_error** error) {
   struct stat file = {0};
   fstat(said, &file);
@@ -151,7 +151,7 @@ static ep_status report(const ep_host* host, const ep_module_desc* desc, int sai
   return status;
 }
 
-// Compiles into `path`, a file in a folder of our own.
+// Compiles into the file `path`, in our own temporary folder.
 static ep_status compile(const ep_host* host, const ep_module_desc* desc, const char* path, ep_error** error) {
   const int said = memfd_create("said", MFD_CLOEXEC);
   FILE* source = tmpfile();
@@ -176,7 +176,7 @@ static void module_destroy(ep_device* device, ep_module* module) {
   device->host->release(device->host, module, sizeof *module + module->count * sizeof module->kernels[0]);
 }
 
-// dlsym also finds what the C library defines; an entry must be the text's own.
+// dlsym also finds symbols of the C library, so this checks that the entry is in `library`.
 static entry_function* find_entry(void* library, const char* name, const char* path) {
   Dl_info info;
   void* address = dlsym(library, name);
@@ -217,7 +217,7 @@ static ep_status module_create(ep_device* device, const ep_module_desc* desc, ep
   ep_module* module = NULL;
   status = compile(device->host, desc, path, error);
   if (status == EP_STATUS_OK) status = load(device, desc, path, &module, error);
-  unlink(path), rmdir(folder);  // what is loaded stays
+  unlink(path), rmdir(folder);  // a loaded library stays usable
   if (status != EP_STATUS_OK) return status;
   ep_module_info info = {.struct_type = EP_STRUCT_MODULE_INFO, .host_bytes = sizeof *module};
   hand_out(out_info, &info, sizeof info);

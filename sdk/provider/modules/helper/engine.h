@@ -1,4 +1,4 @@
-// The compiler of a helper program, which runs one of the system or links one.
+// The compiler of a helper program: a program of the system or a linked library.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@ namespace tenon::provider::helper {
 
 struct Outcome {
   Result result = Result::failed;
-  std::string output;        // what the compiler said; of Result::failed one sentence
-  std::vector<char> binary;  // what was made
+  std::string output;        // of the compiler; for Result::failed one sentence
+  std::vector<char> binary;  // the compiled program
 };
 
-// Finds the compiler. `chosen`: the argument of the helper, or empty. Called once, first.
+// Finds the compiler. `chosen` is the argument of the helper, or empty. Called once, before compile.
 Outcome identify(const std::string& chosen);
 // Compiles `text`.
 Outcome compile(const std::string& text, const Question& question);

@@ -1,7 +1,7 @@
-// A compile helper: a process that turns texts into binaries for the plug-in that started it (protocol.h).
+// A compile helper: a process that compiles texts for the plug-in that started it (protocol.h).
 //
-// The first argument, if there is one, says which compiler to use. The helper bounds itself: memory, size of
-// files, and the seconds of each question, after which SIGALRM ends it even if nobody kills it.
+// The first argument, if any, names the compiler to use. The helper limits its own memory, the size of its
+// files, and the time of each question, after which SIGALRM ends it.
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -20,7 +20,7 @@ namespace {
 [[maybe_unused]] constexpr rlim_t most_memory = rlim_t{4} << 30;
 constexpr rlim_t largest_file = rlim_t{256} << 20;
 constexpr unsigned longest_alarm = 3600;
-constexpr int niceness = 10;  // programs run meanwhile, and their threads want the processors
+constexpr int niceness = 10;  // so that compiling does not slow running programs
 
 bool read_all(void* to, size_t size) {
   auto* next = static_cast<char*>(to);
@@ -78,12 +78,12 @@ int serve(const std::string& chosen) {
 }
 
 int run(const std::string& chosen) {
-  setpriority(PRIO_PROCESS, 0, niceness);  // of this process and the compilers that it starts
-  signal(SIGXFSZ, SIG_IGN);                // a write that finds no room fails, and ends nobody
+  setpriority(PRIO_PROCESS, 0, niceness);  // for this process and the compilers that it starts
+  signal(SIGXFSZ, SIG_IGN);                // a write beyond the limit fails instead of ending the process
   lower(RLIMIT_CORE, 0);
   lower(RLIMIT_FSIZE, largest_file);
 #if EP_SANITIZER_OF_THIS_BUILD == EP_SANITIZER_NONE && !defined(TENON_HELPER_OPENS_A_DRIVER)
-  lower(RLIMIT_AS, most_memory);  // sanitizers and drivers reserve far more
+  lower(RLIMIT_AS, most_memory);  // sanitizers and drivers reserve much more address space
 #endif
   return serve(chosen);
 }
