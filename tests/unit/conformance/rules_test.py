@@ -140,7 +140,7 @@ class Test:
     def what_nobody_enforces_is_argued(self):
         nobody = sorted(rule for rule, by in self.rules.items() if "nobody" in by)
         self.expect(len(nobody) <= MOST_BY_NOBODY, f"{len(nobody)} rules are enforced by nobody: {nobody}")
-        section = self.readme.split("## What nobody enforces", 1)[-1].split("\n## ", 1)[0]
+        section = self.readme.split("## Rules without an enforcer", 1)[-1].split("\n## ", 1)[0]
         for rule in nobody:
             self.expect(re.search(rf"^- {rule}: ", section, re.MULTILINE), f"the README does not say why nobody enforces {rule}")
         print("enforced by nobody:", ", ".join(nobody) or "none")
