@@ -118,8 +118,9 @@ class Node {
   virtual size_t result_count() const = 0;
   // One per input of forward.
   virtual std::span<const Edge> edges() const = 0;
-  // Computes the gradients of the inputs from the gradients of the results, some of which may be undefined. `wanted`
-  // has wanted_bit(i) for each input whose gradient is needed; the others stay undefined. Throws tenon::Error.
+  // Computes the gradients of the inputs from the gradients of the results. A gradient of a result may be undefined.
+  // `wanted` has wanted_bit(i) for each input whose gradient is needed; the other gradients stay undefined. Throws
+  // tenon::Error.
   virtual void run(std::span<const Tensor> of_results, uint64_t wanted, std::span<Tensor> of_inputs) = 0;
   // Drops the tensors that forward saved. A second run() is then an error.
   virtual void drop_saved() {}

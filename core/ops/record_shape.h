@@ -25,7 +25,7 @@ struct RecordShape {
   uint8_t required =
       0;  // the number of leading inputs that must be given; for an element-wise op, as tensors or scalars
   uint8_t most = 0;
-  bool listed = false;  // the last inputs are a list, none of which is absent
+  bool listed = false;  // the last inputs are a list, and every input of it is present
 };
 
 // The fields in the order of the struct, without padding fields.

@@ -83,7 +83,7 @@ auto sizes_of(const Call& call, const DimsAttribute& list) {
   return sizes_of(call, list.values, static_cast<size_t>(list.rank));
 }
 
-// The shapes of all inputs of `call`, none of which may be absent.
+// The shapes of all inputs of `call`. Every input must be present.
 template <class Call>
 std::vector<BasicDims<typename Call::Size>> shapes_of(const Call& call) {
   std::vector<BasicDims<typename Call::Size>> shapes;

@@ -29,7 +29,7 @@ struct ProfileOptions {
   std::string plot, trace;                // files to write
   uint64_t seed = 1;
   uint32_t warm_up = 3;
-  uint32_t repeat = 0;  // 0: as many as fit in two seconds
+  uint32_t repeat = 0;  // number of runs; 0: as many as fit in two seconds
   uint32_t top = 25;    // nodes in the table
   bool json = false, no_fuse = false;
   Precision precision = Precision::stated;

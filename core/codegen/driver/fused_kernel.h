@@ -76,7 +76,7 @@ class FusedKernel final : public graph::FusedRegion, public std::enable_shared_f
   void tune_now(size_t bucket, const std::vector<int64_t>& parameters);
 
   DeviceState* const device_;
-  std::string why_not_;  // why there is no artifact
+  std::string why_not_;  // if no artifact could be made: the reason
   std::string ops_;
   std::string dumped_;  // folder of the dumped stages; empty if not dumped
   Dialect dialect_;

@@ -209,7 +209,7 @@ class Kept {
  private:
   using Recordings = std::vector<std::shared_ptr<const Recording>>;
 
-  // With deterministic algorithms there is no limit, because a limit would depend on earlier calls.
+  // Deterministic algorithms allow no limit: whether it is reached depends on earlier calls.
   static bool full(size_t count, size_t most) { return count >= most && !are_deterministic_algorithms_enabled(); }
   static std::shared_ptr<const Recording> no(std::string why, std::string* why_not) {
     *why_not = std::move(why);

@@ -45,8 +45,8 @@ struct PreludeUse {
 // The functions of `use` that `code` calls, and the functions that those call.
 std::string prelude_c(const PreludeUse& use, std::string_view code);
 
-// The functions with an approximation error, before placeholders are replaced. The fused ones, and all f64 functions,
-// need a fused multiply-add.
+// Templates of the functions with an approximation error: their texts, with names such as a type still to be filled in.
+// The fused functions, and all f64 functions, need a fused multiply-add.
 std::string_view prelude_c_f32();
 std::string_view prelude_c_fused_f32();
 std::string_view prelude_c_f64();

@@ -107,7 +107,7 @@ class Interpreter {
   }
 
  private:
-  // The numbers of a stage: in registers only that of the last point, otherwise that of each point.
+  // The numbers of a stage: one per point, or only the number of the last point if the stage is held in registers.
   struct Held {
     std::map<Point, Number> numbers;
   };

@@ -28,8 +28,8 @@ class Places {
   std::vector<const Place*> of(Id stage) const;
   // The stages whose storage `stage` reads, directly or through inlined stages.
   const std::vector<Id>& reads(Id stage) const { return reads_[stage]; }
-  // True if the reduction reduces over every loop inside of which its result is incomplete. Then one number is enough
-  // to add up in.
+  // True if every loop in which the result of the reduction is incomplete is a loop of the reduction. One number then
+  // holds the sum.
   bool adds_in_one_number(Id stage) const;
   // The reductions that begin at `loop`, in a body at `depth`: `loop` is the outermost loop that they reduce over, or,
   // for those that add up in a row, the outermost loop that the row spans.

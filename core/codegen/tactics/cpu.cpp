@@ -129,7 +129,7 @@ class CpuTactic : public Tactic {
            (each.target == stage || depends_on(kernel_.stages[each.target].value, stage, seen));
   }
 
-  // For a transposition: chooses the longest shared axis along which memory is contiguous, except that of the lanes.
+  // For a transposition: chooses the longest shared axis along which memory is contiguous. Skips the lanes' axis.
   void choose_rows(const std::vector<Id>& shared) {
     const bool adds = std::any_of(kernel_.stages.begin(), kernel_.stages.end(),
                                   [](const Stage& stage) { return stage.kind == StageKind::reduce; });

@@ -100,8 +100,8 @@ class GroupTactic : public Tactic {
     return std::min(most, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(tiles_.group_rows))));
   }
 
-  // The longest axis except that of the lanes, preferring reduced ones; kNone if there is none. `of_reduced`: considers
-  // reduced axes only.
+  // The longest axis other than the lanes' axis, preferably a reduced one; kNone if there is none. `of_reduced`:
+  // considers reduced axes only.
   Id longest_other(bool of_reduced = false) const {
     Id found = kNone;
     bool found_reduced = false;

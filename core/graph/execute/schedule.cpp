@@ -239,7 +239,7 @@ class Scheduling {
     note(device, plan);
   }
 
-  // If two threads prepare at once, the lower bound may be that of the other plan; it is only used for reports.
+  // If two threads prepare at once, the noted lower bound may belong to the other plan. Only reports use it.
   static void note(DeviceState* device, const plan::MemoryPlan& plan) {
     uint64_t most = device->planned_peak.load(std::memory_order_relaxed);
     while (plan.peak() > most && !device->planned_peak.compare_exchange_weak(most, plan.peak())) {

@@ -104,7 +104,7 @@ class Ordering {
     return devices.size() > 1;
   }
 
-  // The place of the last reader, or of the maker if there is no reader.
+  // The position of the last node that reads the value; without readers, of the node that computes it.
   uint32_t last(const Space& space) const {
     uint32_t place = space.maker == kNobody ? 0 : places_[space.maker];
     spend(space.readers.size());

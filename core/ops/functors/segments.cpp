@@ -14,7 +14,7 @@ Tensor integers(std::string_view op, std::string_view name, const Tensor& tensor
 struct Bags {
   Tensor rows;     // rows of the weight, [elements, width]
   Tensor number;   // [elements]: the bag of each row
-  Tensor present;  // [elements], bool: true if not padding; undefined if there is no padding
+  Tensor present;  // bool [elements]: false for padding; undefined without padding
   int64_t count;
 };
 

@@ -149,7 +149,7 @@ Status wait_behind_work(Subject& subject, const Stream& first, const Stream& sec
   *held = subject.call("event_query", subject.ops.event_query, before.get()).code() == Code::busy;
   const Status seen = subject.call("event_host_wait", subject.ops.event_host_wait, event.get(), wait_limit_ns / 12);
   if (seen.code() == Code::timeout) {
-    static_cast<void>(subject.record_event(event, first));  // releases the waiting stream
+    static_cast<void>(subject.record_event(event, first));  // fires the event, so that the waiting stream continues
     return broken("S05", "stream_wait_event waits for a point recorded after the call");
   }
   TENON_RETURN_IF_ERROR(seen);

@@ -44,7 +44,7 @@ struct DialectRow {
   uint32_t group;               // work-items of a group
   bool one_entry;               // a text has only one entry
   std::string_view front;       // begins every text
-  std::string_view kernels[6];  // in the order of kKernels
+  std::string_view kernels[6];  // one text per kernel, in the order of the table kKernels
   std::string_view wrong;       // an entry `f` without arguments; its third line does not compile
 };
 

@@ -17,7 +17,7 @@ constexpr int32_t kMix = 0x10000;
 // Values of launch scalar 1 of kMix.
 constexpr int64_t kMixRuns = 0;
 constexpr int64_t kMixRefused = 1;    // the launch returns an error
-constexpr int64_t kMixFaults = 2;     // the kernel faults, which is reported later
+constexpr int64_t kMixFaults = 2;     // the kernel causes a fault, which is reported after the launch
 constexpr int64_t kMixOverflows = 3;  // the kernel faults, and the device no longer knows how many faults there were
 constexpr int64_t kMixSoils = 4;      // the kernel leaves a 1 in its scratch, against the rules
 // A kMix with scratch adds the first word of the scratch to the result; a kMix with workspace computes 31*a there.
