@@ -126,8 +126,8 @@ static ep_status download(ep_stream* stream, void* dst, ep_buffer src, uint64_t 
 }
 
 // ---- Primitives. Support refuses every primitive that this provider does not compute, with a reason that execution
-// reports show. The host passes dense tensors of any shape as rank 1. To compute more, add a support and a run function,
-// and a line in `find`. ----
+// reports show. The host passes dense tensors of any shape as rank 1. To compute more, add a support and a run
+// function, and a line in `find`. ----
 
 // Checks for every kind: `count` operands (DST, SRC, SRC_B, BIAS in this order), all f32 in memory, and nothing
 // unknown. A part that a later version adds (an extension, a flag, a role) may change the meaning, so we must refuse
