@@ -7,6 +7,9 @@ import os
 import struct
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from protobuf_wire import field
+
 MIB = 1 << 20
 PT_LOAD, PT_DYNAMIC, PT_NOTE = 1, 2, 4
 HEADER = struct.calcsize("<16sHHIQQQIHHHHHH")
@@ -74,41 +77,25 @@ def note_seeds(provider):
     }
 
 
-def varint(value):
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7f | 0x80)
-        value >>= 7
-    return bytes(out + bytes([value]))
-
-
-def number(field, value):
-    return varint(field << 3) + varint(value)
-
-
-def text(field, body):
-    body = body.encode() if isinstance(body, str) else body
-    return varint(field << 3 | 2) + varint(len(body)) + body
-
-
-def value_info(field, name, type_proto):
-    return text(field, text(1, name) + text(2, type_proto))
+def value_info(number, name, type_proto):
+    return field(number, field(1, name) + field(2, type_proto))
 
 
 def onnx_model(graph):
-    return number(1, 8) + text(7, graph) + text(8, number(2, 17))
+    return field(1, 8) + field(7, graph) + field(8, field(2, 17))
 
 
 def onnx_seeds():
-    flat = text(1, number(1, 1) + text(2, text(1, number(1, 1))))
-    identity = text(1, text(1, "x") + text(2, "y") + text(4, "Identity"))
+    flat = field(1, field(1, 1) + field(2, field(1, field(1, 1))))
+    identity = field(1, field(1, "x") + field(2, "y") + field(4, "Identity"))
     deep = b""
     for _ in range(30):  # two messages each: a sequence and the type of its elements
-        deep = text(4, text(1, deep))
+        deep = field(4, field(1, deep))
     return {
-        "depth": onnx_model(identity + text(2, "g") + value_info(11, "x", deep) + value_info(12, "y", flat)),
-        # Attributes of two bytes in the file and some hundred in memory: just below the limit for a file of this size.
-        "memory": onnx_model(text(1, text(4, "Identity") + text(5, b"") * 118000)),
+        "depth": onnx_model(identity + field(2, "g") + value_info(11, "x", deep) + value_info(12, "y", flat)),
+        # Attributes of two bytes in the file and some hundred in memory, just below the limit for a file of this size. A
+        # list that grows doubles its memory, so lists of a power of two come nearest to the limit.
+        "memory": onnx_model(field(1, field(4, "Identity") + field(5, b"") * 1024) * 128),
     }
 
 

@@ -23,6 +23,9 @@ import sys
 import threading
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from protobuf_wire import varint
+
 SECONDS_PER_MODEL = 20
 CHILD_BYTES = 4 << 30
 LOAD_BYTES = 1 << 30
@@ -50,16 +53,6 @@ def read_varint(data, at):
         shift += 7
         if byte < 128:
             return value & (1 << 64) - 1, at
-
-
-def varint(value):
-    value &= (1 << 64) - 1
-    out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
 
 
 class Message:

@@ -22,7 +22,7 @@ namespace {
 
 constexpr size_t most_messages_deep = 64;
 constexpr size_t most_dims = 8;
-constexpr size_t most_decoded_bytes = size_t{64} << 20;  // plus eight bytes for each byte of the file
+constexpr size_t most_decoded_bytes = size_t{64} << 20;  // plus 32 bytes for each byte of the file
 
 namespace proto = tenon::onnx_proto;
 using tenon::Tensor;
@@ -82,7 +82,7 @@ void require_decoded(std::string_view bytes) {
   for (const proto::NodeProto& node : model.graph->node) {
     decoded += node.attribute.size() * 2 * sizeof(proto::AttributeProto);
   }
-  require(decoded <= most_decoded_bytes + 8 * bytes.size(), "decoded messages that take more memory than it says");
+  require(decoded <= most_decoded_bytes + 32 * bytes.size(), "decoded messages that take more memory than it says");
 }
 
 void load_and_run(std::string_view bytes) {

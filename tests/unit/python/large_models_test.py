@@ -14,25 +14,7 @@ import tenon.onnx
 sys.argv[1:2] = []
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 import unittest_report
-
-
-# --- the wire format of ONNX's messages: https://protobuf.dev/programming-guides/encoding ---
-
-def varint(value):
-    made = bytearray()
-    while value >= 0x80:
-        made.append(value & 0x7F | 0x80)
-        value >>= 7
-    made.append(value)
-    return bytes(made)
-
-
-def field(number, value):
-    """Field `number` of a message: an int, or the bytes of a text or of a message."""
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    value = value.encode() if isinstance(value, str) else value
-    return varint(number << 3 | 2) + varint(len(value)) + value
+from protobuf_wire import field
 
 
 def node(op, inputs, output):
