@@ -432,8 +432,8 @@ typedef struct ep_operand_desc {
 //   * Reading a number: q - zero point is exact; its product with the scale is rounded to f32. NaN and infinities of
 //     the f8 types stay what they are.
 //   * Writing a number x to integers: round(x / scale) + zero point, saturated to the dtype. The quotient is rounded to
-//     f32, round() gives the nearest integer (ties to even), the sum is exact. NaN gives the zero point. A scale that
-//     is 0, negative or not finite follows from the same arithmetic.
+//     f32, round() gives the nearest integer (ties to even), the sum is exact. A quotient that is NaN gives the least
+//     number of the dtype. A scale that is 0, negative or not finite follows from the same arithmetic.
 //   * Writing a number x to an f8, f6 or f4 type: x / scale in f32, rounded to the nearest number of the dtype (ties to
 //     even). Values beyond the greatest finite number, infinities included, become that number with the sign of x. NaN
 //     stays NaN, where the type has one.

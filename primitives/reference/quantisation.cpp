@@ -79,8 +79,8 @@ void Quantised::write(const int64_t* index, double value) const {
   parameter_index(index, at);
   const double zero_point = zero_point_ ? zero_point_.get<double>(at) : 0;
   const Range range = range_of(operand_.dtype());
-  const double rounded = std::isnan(quotient) ? 0 : std::nearbyint(quotient);
-  operand_.set(index, std::clamp(rounded + zero_point, range.least, range.greatest));
+  if (std::isnan(quotient)) return operand_.set(index, range.least);
+  operand_.set(index, std::clamp(std::nearbyint(quotient) + zero_point, range.least, range.greatest));
 }
 
 void run_quantise(Call& call) {

@@ -44,9 +44,10 @@ Tensor numbers(const Tensor& x, const Tensor& scale, const Tensor& zero, DType d
   const int64_t low = is_signed ? -(int64_t{1} << (info.bits - 1)) : 0;
   const int64_t high = (int64_t{1} << (info.bits - (is_signed ? 1 : 0))) - 1;
   const Tensor quotient = scale.defined() ? div(x, cast(scale, DType::f32)) : x;
-  const Tensor steps = where(ne(quotient, quotient), Scalar(0.0), round(quotient));
+  const Tensor steps = round(quotient);
   const Tensor moved = zero.defined() ? add(steps, cast(zero, DType::f32)) : steps;
-  return cast(clamp(moved, Scalar(low), Scalar(high)), dtype);
+  const Tensor ordered = where(ne(moved, moved), Scalar(static_cast<double>(low)), moved);
+  return cast(clamp(ordered, Scalar(low), Scalar(high)), dtype);
 }
 
 // The float type in which the sum of `terms` products of integers of at most 16 bits is exact.

@@ -19,7 +19,7 @@ inline void store_plain(const DotResults& to, int32_t row, int32_t column, int32
   if (to.result == DotResult::f32) return std::memcpy(to.dst + at * 4, &real, 4), void();
   const bool is_signed = to.result == DotResult::i8;
   const float low = static_cast<float>((is_signed ? -128 : 0) - to.zero_point);
-  const float rounded = std::isnan(real) ? 0.0f : std::nearbyint(std::clamp(real, low, low + 255));
+  const float rounded = std::isnan(real) ? low : std::nearbyint(std::clamp(real, low, low + 255));
   to.dst[at] = static_cast<char>(static_cast<int32_t>(rounded) + to.zero_point);
 }
 
@@ -58,8 +58,8 @@ TENON_VNNI_INLINE void store_vector(const VectorResults& to, int32_t row, __m512
   if (to.result == DotResult::i32) return _mm512_mask_storeu_epi32(dst, to.mask, sum);
   const __m512 real = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), to.factor, to.bias);
   if (to.result == DotResult::f32) return _mm512_mask_storeu_ps(dst, to.mask, real);
-  // NaN is the second operand, so min and max keep it. It becomes an integer whose last byte is 0.
-  const __m512 bounded = _mm512_min_ps(to.high, _mm512_max_ps(to.low, real));
+  // The maximum with NaN is the second operand, the least number.
+  const __m512 bounded = _mm512_min_ps(to.high, _mm512_max_ps(real, to.low));
   _mm_mask_storeu_epi8(dst, to.mask,
                        _mm512_cvtepi32_epi8(_mm512_add_epi32(_mm512_cvtps_epi32(bounded), to.zero_point)));
 }

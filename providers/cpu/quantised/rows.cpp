@@ -33,7 +33,7 @@ HWY_INLINE void store(uint8_t* to, V value, const Number& number) {
   const hn::Rebind<T, D> narrow;
   const float low = (number.is_signed ? -128.0f : 0.0f) - number.zero;
   const V quotient = hn::Div(value, hn::Set(d, number.scale));
-  const V ordered = hn::IfThenElseZero(hn::Eq(quotient, quotient), quotient);
+  const V ordered = hn::IfThenElse(hn::Eq(quotient, quotient), quotient, hn::Set(d, low));
   const V bounded = hn::Min(hn::Max(ordered, hn::Set(d, low)), hn::Set(d, low + 255));
   const auto moved = hn::Add(hn::NearestInt(bounded), hn::Set(I(), static_cast<int32_t>(number.zero)));
   hn::StoreU(hn::DemoteTo(narrow, moved), narrow, reinterpret_cast<T*>(to));

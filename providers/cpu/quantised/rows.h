@@ -17,7 +17,7 @@ struct Number {
 struct ByteRows {
   // out = (in - zero) * scale
   void (*read)(float* out, const uint8_t* in, int64_t n, const Number& number);
-  // out = round(in / scale) + zero, saturated; NaN becomes zero
+  // out = round(in / scale) + zero, saturated; NaN becomes the least number
   void (*write)(uint8_t* out, const float* in, int64_t n, const Number& number);
   // The sum, or the product, of two rows, element by element.
   void (*add)(uint8_t* out, const uint8_t* a, const uint8_t* b, int64_t n, const Number (&numbers)[3]);

@@ -29,7 +29,8 @@ def spread(value, axis, rank):
 
 def quantised(x, scale, zero, dtype):
     low, high = RANGES[dtype]
-    return np.clip(np.rint((x / scale).astype(np.float32)) + zero, low, high).astype(numbers(dtype, 1).dtype)
+    quotient = (x / scale).astype(np.float32)
+    return np.where(np.isnan(quotient), low, np.clip(np.rint(quotient) + zero, low, high)).astype(numbers(dtype, 1).dtype)
 
 
 def scale_of(*shape, at=1.0):
@@ -61,8 +62,11 @@ class Quantised(OpTest):
             with self.subTest(dtype=dtype, axis=axis):
                 self.same(want, "quantize_linear", x, scale, zero, 0 if axis is None else axis, dtype=Dtype(dtype))
         self.same(quantised(x, np.float32(0.1), 0, "u8"), "quantize_linear", x, np.float32(0.1))
-        nan = np.array([np.nan, np.inf, -np.inf, 0], np.float32)
-        self.same(np.array([7, 255, 0, 7], np.uint8), "quantize_linear", nan, np.float32(0.5), np.uint8(7))
+        special = np.tile(np.array([np.nan, np.inf, -np.inf, 0], np.float32), 9)
+        for dtype, (low, high) in RANGES.items():
+            zero = near(dtype)
+            want = np.tile([low, high, low, int(zero)], 9).astype(zero.dtype)
+            self.same(want, "quantize_linear", special, np.float32(0.5), zero, dtype=Dtype(dtype))
 
     def test_dequantize_linear(self):
         for dtype, axis in itertools.product(RANGES, (None, 0, 1, -1)):
@@ -95,6 +99,11 @@ class Quantised(OpTest):
                           atol=1e-5)
                 self.same(quantised(real + bias, scale, 120, "u8"), "quantized_matmul", a, a_scale, a_zero, b, b_scale,
                            b_zero, bias, scale, np.uint8(120), dtype=Dtype("u8"))
+        a, b, bias = numbers("u8", 5, 40), numbers("i8", 40, 33), np.full(33, np.nan, np.float32)
+        for dtype, (low, _) in RANGES.items():
+            zero = near(dtype)
+            self.same(np.full((5, 33), low, zero.dtype), "quantized_matmul", a, scale_of(), None, b, scale_of(), None, bias,
+                      scale_of(), zero, dtype=Dtype(dtype))
         a, b = numbers("u8", 3, 4), numbers("i8", 4, 5)
         self.same((a.astype(int) @ b.astype(int)).astype(np.int32), "quantized_matmul", a, None, None, b, None, None, dtype=Dtype("i32"))
         x, blocks = some(3, 4), scale_of(2, 5)

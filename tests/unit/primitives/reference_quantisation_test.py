@@ -50,8 +50,7 @@ def quantised(x, scale, zero_point, dtype):
         bounded = np.clip(quotient, -FLOATS[dtype], FLOATS[dtype])
         return driver.from_storage(dtype, driver.to_storage(dtype, np.where(np.isnan(quotient), np.nan, bounded)), x.shape)
     low, high = INTEGERS[dtype]
-    whole = np.where(np.isnan(quotient), 0, np.rint(quotient))
-    return np.clip(whole + zero_point, low, high)
+    return np.where(np.isnan(quotient), low, np.clip(np.rint(quotient) + zero_point, low, high))
 
 
 def real(q, scale, zero_point):
