@@ -18,7 +18,7 @@ import subprocess
 import sys
 
 BOUND = re.compile(r"^EP_ACCURACY\((\w+), +([\d.]+),", re.MULTILINE)
-MOST = re.compile(r"^//   (ep_\w+) .* never beyond (\d+);", re.MULTILINE)
+MOST = re.compile(r"^//   (ep_\w+) +magnitude at most (\d+);", re.MULTILINE)
 NUMBERS = re.compile(r"^EP_ACCURACY\((\w+),((?: +[\d.]+,){7}) +(.*)\)$", re.MULTILINE)
 ROW = re.compile(r"^EP_UNARY\((\w+), +\d+, (\w+), +(\w+), (.*)\)$", re.MULTILINE)
 CALL = re.compile(r"^(ep_\w+)\(x\)$")

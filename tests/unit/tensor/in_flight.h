@@ -11,7 +11,10 @@ namespace tenon::testing {
 
 class InFlight : public ::testing::Test {
  protected:
-  InFlight() { settle(); }
+  InFlight() {
+    fakes::async_control().memory = uint64_t{64} << 20;  // another test may have reset it
+    settle();
+  }
   ~InFlight() override {
     settle();
     EXPECT_EQ(fakes::async_control().violation(), "");
@@ -19,7 +22,6 @@ class InFlight : public ::testing::Test {
 
   static Device device() {
     static const Device async = [] {
-      fakes::async_control().memory = uint64_t{64} << 20;
       loader::register_provider("async", fakes::async_query);
       return Device("async:0");
     }();
