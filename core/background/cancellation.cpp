@@ -46,6 +46,10 @@ bool CancellationScope::cancelled_here() {
 }
 
 std::vector<Cancellation> CancellationScope::here() {
+  return innermost == nullptr ? std::vector<Cancellation>() : all_here();
+}
+
+std::vector<Cancellation> CancellationScope::all_here() {
   std::vector<Cancellation> all;
   for (const CancellationScope* scope = innermost; scope != nullptr; scope = scope->outer_) {
     all.push_back(scope->cancellation_);

@@ -50,6 +50,8 @@ class CancellationScope {
   static std::vector<Cancellation> here();
 
  private:
+  [[gnu::noinline]] static std::vector<Cancellation> all_here();
+
   Cancellation cancellation_;
   const CancellationScope* outer_;
 };

@@ -27,8 +27,6 @@ Endings& endings() {
   return *all;
 }
 
-std::atomic<bool> ending{false};
-
 void run(Ending step) {
   std::vector<void (*)()> functions;
   {
@@ -63,7 +61,7 @@ void register_hooks() {
 
 }  // namespace
 
-Status usable() {
+Status why_unusable() {
   if (forked()) [[unlikely]] {
     return Status(Code::invalid_argument,
                   "This process is a fork of one that uses Tenon; a forked child may only exec.",
@@ -98,10 +96,10 @@ CallbackScope::~CallbackScope() {
   if (callbacks.fetch_sub(1) == 1) attention.fetch_and(~uint32_t{kCallback});
 }
 
-void at_end(Ending ending, void (*function)()) {
+void at_end(Ending step, void (*function)()) {
   [[maybe_unused]] static const bool registered = (register_hooks(), true);
   std::lock_guard lock(endings().mutex);
-  endings().functions[static_cast<size_t>(ending)].push_back(function);
+  endings().functions[static_cast<size_t>(step)].push_back(function);
 }
 
 }  // namespace tenon::process

@@ -26,9 +26,18 @@ inline bool forked() { return (attention.load(std::memory_order_relaxed) & kFork
 inline constinit std::atomic<bool> program_ended{false};
 inline bool ended() { return program_ended.load(std::memory_order_acquire); }
 
+// True once the exit hook has begun: calls take no further work.
+inline constinit std::atomic<bool> ending{false};
+
+// Why calls fail (usable).
+Status why_unusable();
+
 // Ok, or the reason why calls fail: the process is a forked child, it is ending, or the calling thread runs a callback
 // (CallbackScope).
-Status usable();
+inline Status usable() {
+  const bool calm = (attention.load(std::memory_order_relaxed) & (kForked | kCallback)) == 0;
+  return calm && !ending.load(std::memory_order_relaxed) ? Status() : why_unusable();
+}
 
 // Functions of the application that may not submit work or wait for it.
 enum class Callback : uint8_t {
@@ -55,8 +64,8 @@ enum class Ending : uint8_t {
   join,   // end threads
 };
 
-// Makes the exit hook call `function` in the step `ending`; within a step, functions run in the order in which they
+// Makes the exit hook call `function` in `step`; within a step, functions run in the order in which they
 // were added. The first call registers the hook and the fork handler, and begins the trace of TENON_TRACE.
-void at_end(Ending ending, void (*function)());
+void at_end(Ending step, void (*function)());
 
 }  // namespace tenon::process

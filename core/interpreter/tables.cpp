@@ -265,9 +265,9 @@ std::vector<ExecutionEntry> execution_report() {
   return entries;
 }
 
-namespace {
+constinit thread_local Tables* own_tables = nullptr;
 
-thread_local constinit Tables* own_tables = nullptr;
+namespace {
 
 // Drops the tables when their thread ends. An op that runs later, in the destructor of another thread-local object,
 // makes new tables, which stay.
@@ -278,15 +278,13 @@ struct TablesGuard {
   }
 };
 
+}  // namespace
+
 Tables& make_tables() {
   static thread_local TablesGuard guard;
   static_cast<void>(guard);
   own_tables = new Tables;
   return *own_tables;
 }
-
-}  // namespace
-
-Tables& tables() { return own_tables != nullptr ? *own_tables : make_tables(); }
 
 }  // namespace tenon

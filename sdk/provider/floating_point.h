@@ -64,7 +64,7 @@ class DefaultFloatingPoint {
   }
 
   uint32_t before_;
-  uint16_t x87_before_ = default_x87;
+  uint16_t x87_before_;  // set if changed_
   bool changed_ = false;
 #elif defined(__aarch64__)
   uint64_t before_ = 0;

@@ -49,9 +49,8 @@ Tensor delivered(OpId id, Tensor* out, const Tensor& result) {
 }
 
 template <class A>
-Tensor scaled_add(OpId id, Tensor* out, const A& input, const Tensor& other, const Scalar& alpha) {
-  if (is_one(alpha)) [[likely]]
-    return binary_to(id, out, input, other);
+[[gnu::noinline, gnu::cold]] Tensor add_product(OpId id, Tensor* out, const A& input, const Tensor& other,
+                                                const Scalar& alpha) {
   require_given(id, input);
   require_defined(op_row(id).name, "other", other);
   refuse_bools(id, input, other);
@@ -60,6 +59,11 @@ Tensor scaled_add(OpId id, Tensor* out, const A& input, const Tensor& other, con
   if (!is_half(dtype)) return binary_to(id, out, input, tenon::mul(other, factor));
   const Tensor sum = binary_to(id, nullptr, widened(input), tenon::mul(widened(other), factor));
   return delivered(id, out, tenon::cast(sum, dtype));
+}
+
+template <class A>
+Tensor scaled_add(OpId id, Tensor* out, const A& input, const Tensor& other, const Scalar& alpha) {
+  return is_one(alpha) ? binary_to(id, out, input, other) : add_product(id, out, input, other, alpha);
 }
 
 // alpha * other as a number. It is an integer if both are.
