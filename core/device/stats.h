@@ -12,7 +12,7 @@ struct Stats {
   uint64_t reserved = 0;  // taken from the provider: live + cached + rounding
   uint64_t segments = 0;  // number of blocks of the provider
   uint64_t limit = 0;     // TENON_MEMORY_LIMIT; 0: none
-  uint64_t packed = 0;    // the part of `live` that holds constants in layouts of the device's kernels
+  uint64_t packed = 0;    // the part of `live` that holds constants in layouts of the device's primitives
   // For the prepared program with the largest memory plan: the bytes that a run takes for values between ops, and the
   // lower bound of any plan, which is the largest sum of their bytes at one step.
   uint64_t planned_peak = 0;

@@ -79,7 +79,7 @@ Constant::~Constant() {
   give_back();
   for (Packed& one : packed_) {
     device_->packed.fetch_sub(static_cast<uint64_t>(one.bytes.bytes()), std::memory_order_relaxed);
-    if (one.kernel != nullptr) one.kernel->release();
+    if (one.primitive != nullptr) one.primitive->release();
   }
 }
 
@@ -118,28 +118,28 @@ uint64_t Constant::packed_bytes() const {
   return bytes;
 }
 
-const Constant::Packed* Constant::find(const Primitive& kernel, const Dims& dims) const {
+const Constant::Packed* Constant::find(const Primitive& primitive, const Dims& dims) const {
   for (const Packed& one : packed_) {
-    if (one.layout != kernel.pack_layout || !(one.dims == dims)) continue;
-    if (kernel.pack_layout != 0 || one.kernel == &kernel) return &one;
+    if (one.layout != primitive.pack_layout || !(one.dims == dims)) continue;
+    if (primitive.pack_layout != 0 || one.primitive == &primitive) return &one;
   }
   return nullptr;
 }
 
 // Waits, so that a failure is known before a launch reads the bytes. The caller holds the mutex.
 void Constant::pack(const Prepared& prepared, const PreparedOperand& operand) {
-  Primitive& kernel = *prepared.kernel;
+  Primitive& primitive = *prepared.primitive;
   const bool dense = (prepared.dense_inputs >> operand.input & 1) != 0;
   const Tensor original = to_pack(original_);
   const Tensor source = dense ? dense_on_device(original) : original;
-  Packed made{kernel.pack_layout, nullptr, operand.dims, room_for(device_, kernel.pack_bytes)};
-  throw_if_error(vm::pack(&kernel, operand_of(made.bytes, true), operand_of(source, false)));
+  Packed made{primitive.pack_layout, nullptr, operand.dims, room_for(device_, primitive.pack_bytes)};
+  throw_if_error(vm::pack(&primitive, operand_of(made.bytes, true), operand_of(source, false)));
   throw_if_error(vm::settle(made.bytes.impl()->storage, false, false));
-  if (kernel.pack_layout == 0) {
-    kernel.retain();
-    made.kernel = &kernel;
+  if (primitive.pack_layout == 0) {
+    primitive.retain();
+    made.primitive = &primitive;
   }
-  device_->packed.fetch_add(kernel.pack_bytes, std::memory_order_relaxed);
+  device_->packed.fetch_add(primitive.pack_bytes, std::memory_order_relaxed);
   packed_.push_back(std::move(made));
 }
 
@@ -147,11 +147,11 @@ Tensor Constant::input_of(const Prepared& prepared, size_t index) {
   const std::lock_guard lock(mutex_);
   const bool takes_packed = prepared.packed_input == static_cast<int>(index);
   const PreparedOperand* operand =
-      takes_packed ? &prepared.operands[static_cast<size_t>(prepared.kernel->pack_operand)] : nullptr;
-  const Packed* found = takes_packed ? find(*prepared.kernel, operand->dims) : nullptr;
+      takes_packed ? &prepared.operands[static_cast<size_t>(prepared.primitive->pack_operand)] : nullptr;
+  const Packed* found = takes_packed ? find(*prepared.primitive, operand->dims) : nullptr;
   if (found == nullptr && !original_.defined()) {
     throw Error(Code::invalid_argument,
-                fmt::format("{}: a constant of shape {} was dropped, but a kernel needs it {}.", prepared.op->name,
+                fmt::format("{}: a constant of shape {} was dropped, but a primitive needs it {}.", prepared.op->name,
                             meta_.dims, takes_packed ? "in a layout in which it was not packed" : "as it was"));
   }
   if (!takes_packed) return original_;

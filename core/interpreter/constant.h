@@ -1,9 +1,9 @@
-// Constant: a tensor that never changes, such as a weight, with the packed forms that kernels of its device use.
+// Constant: a tensor that never changes, such as a weight, with the packed forms that primitives of its device use.
 // Internal.
 //
-// A kernel may want a constant in a layout of its own, which makes some products up to 1.7 times as fast. The packed
-// bytes are made once per layout, and shared by all kernels and programs that have the same Constant. They are ordinary
-// device memory (memory::Stats::packed counts them).
+// A primitive may want a constant in a layout of its own, which makes some products up to 1.7 times as fast. The packed
+// bytes are made once per layout, and shared by all primitives and programs that have the same Constant. They are
+// ordinary device memory (memory::Stats::packed counts them).
 #pragma once
 
 #include <cstdint>
@@ -27,12 +27,12 @@ class Constant {
   Constant& operator=(const Constant&) = delete;
 
   // The tensor to pass to a run of `prepared` as input `index`, which is this constant: the original, or a stand-in for
-  // the packed bytes, which only a kernel with this layout can read. Packs it on the first call, and waits until
+  // the packed bytes, which only a primitive with this layout can read. Packs it on the first call, and waits until
   // packing is done. Throws: errors of the allocation and of packing, after which the next call tries again;
   // invalid_argument if the original is needed but was dropped.
   Tensor input_of(const Prepared& prepared, size_t index);
 
-  // Drops the original; the caller must know that no kernel will need it. The packed bytes stay.
+  // Drops the original; the caller must know that no primitive will need it. The packed bytes stay.
   void give_back();
   // The original; undefined after give_back.
   Tensor original() const;
@@ -42,14 +42,14 @@ class Constant {
  private:
   explicit Constant(const Tensor& tensor);
 
-  // The constant packed in one layout. `kernel`, retained, only if no other kernel shares the layout.
+  // The constant packed in one layout. `primitive`, retained, only if no other primitive shares the layout.
   struct Packed {
     uint64_t layout = 0;
-    Primitive* kernel = nullptr;
+    Primitive* primitive = nullptr;
     Dims dims;  // of the operand
     Tensor bytes;
   };
-  const Packed* find(const Primitive& kernel, const Dims& dims) const;
+  const Packed* find(const Primitive& primitive, const Dims& dims) const;
   void pack(const Prepared& prepared, const PreparedOperand& operand);
 
   DeviceState* const device_;

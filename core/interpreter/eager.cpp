@@ -27,8 +27,8 @@ namespace {
 
 void note(const Prepared& prepared, uint64_t bytes_copied) {
   note_execution({std::string(prepared.op->name), prepared.device->opened->spelling,
-                  prepared.kernel ? prepared.kernel->implementation : "", prepared.rung, prepared.reason, 1,
-                  bytes_copied, prepared.kernel ? std::string(tier_name(prepared.kernel->tier)) : ""});
+                  prepared.primitive ? prepared.primitive->implementation : "", prepared.rung, prepared.reason, 1,
+                  bytes_copied, prepared.primitive ? std::string(tier_name(prepared.primitive->tier)) : ""});
 }
 
 void check_data(const OpCall& call) {

@@ -65,9 +65,9 @@ Status launch_native(const OpCall& call, const Prepared& prepared) {
   LaunchOperands<kRoom> operands;
   collect(call, prepared, &operands);
   vm::OpLaunch launch;
-  launch.kernel = prepared.kernel;
+  launch.primitive = prepared.primitive;
   launch.operands = {operands.operands, operands.count};
-  launch.shapes = prepared.kernel->dynamic ? operands.shapes : nullptr;
+  launch.shapes = prepared.primitive->dynamic ? operands.shapes : nullptr;
   launch.scalars = operands.scalars;
   launch.scalar_count = operands.scalar_count;
   launch.workspace_bytes = prepared.workspace_bytes;
@@ -95,7 +95,7 @@ struct OutputWish {
   const PreparedOperand* layout = nullptr;  // not null: the operand that names the layout
 };
 
-// Copies inputs that are not aligned enough, converts inputs to the layouts that the kernel takes, and notes the
+// Copies inputs that are not aligned enough, converts inputs to the layouts that the primitive takes, and notes the
 // requirements for the outputs.
 template <size_t kRoom>
 void place(OwnedInputs<kRoom>* owned, const Prepared& prepared, OutputWish* wishes) {
@@ -137,7 +137,7 @@ bool shares_block(const OpCall& call, size_t index) {
 
 // True if a launch with these shapes is too large for a primitive with open dims, as a synchronous device may report.
 bool is_beyond(const Status& launched, const Prepared& prepared) {
-  return launched.code() == Code::unsupported && prepared.kernel->dynamic && prepared.device->synchronous;
+  return launched.code() == Code::unsupported && prepared.primitive->dynamic && prepared.device->synchronous;
 }
 
 // Launches `call` on the outputs `made`. False: the shapes are too large for the primitive, and nothing happened.
@@ -268,9 +268,9 @@ bool run_at_once(const OpCall& call, const Prepared& prepared) {
   if (!busy) [[likely]] {
     ep_scalar scalars[EP_MAX_SCALARS];
     for (uint32_t slot = 0; slot < prepared.scalar_count; ++slot) scalars[slot] = scalar_of(call, prepared, slot);
-    const ep_shape* shapes = prepared.kernel->dynamic ? prepared.shapes.data() : nullptr;
+    const ep_shape* shapes = prepared.primitive->dynamic ? prepared.shapes.data() : nullptr;
     const ep_launch launch{buffers, shapes, scalars, count, prepared.scalar_count, workspace.buffer(), {}, 0};
-    vm::launch_now(*prepared.kernel, prepared.device, launch, &launched);
+    vm::launch_now(*prepared.primitive, prepared.device, launch, &launched);
     if (launched.ok()) [[likely]]
       return true;
   }

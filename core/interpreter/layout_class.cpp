@@ -41,7 +41,7 @@ ElementwiseKey key_of(const OpCall& call, const DeviceState* device, const Folde
   return {call, device, folded.compute, static_cast<uint64_t>(folded.rank), scalars_at, layout};
 }
 
-// Handles a launch that failed. Throws the failure; or returns false if these lengths are too large for the kernel:
+// Handles a launch that failed. Throws the failure; or returns false if these lengths are too large for the primitive:
 // nothing happened. Drops an output that was made for the launch.
 [[gnu::cold]] bool not_launched(const OpCall& call, const vm::Launched& launched, const DeviceState* device,
                                 ElementwiseChoice& choice, bool given) {
@@ -68,7 +68,7 @@ bool writable_flat(const OpCall& call, const Tensor& output, DType dtype, const 
   return !out.storage.busy_for_read();
 }
 
-// Runs `call` if all its tensors are contiguous, of one shape and on one synchronous device, its class has a kernel,
+// Runs `call` if all its tensors are contiguous, of one shape and on one synchronous device, its class has a primitive,
 // and process::attention is 0. False: nothing happened. Most ops take this path, so the code is unrolled: it does not
 // fold and fills no intermediate structure.
 template <uint32_t kArity>
@@ -111,7 +111,7 @@ template <uint32_t kArity>
   elements = shaped->elements;
   const ElementwiseKey key(call, device, compute, 1, scalars_at, layout);
   ElementwiseChoice& choice = tables().elementwise(key.words);
-  if (choice.key[0] != key.words[0] || choice.key[1] != key.words[1] || choice.kernel == nullptr) return false;
+  if (choice.key[0] != key.words[0] || choice.key[1] != key.words[1] || choice.primitive == nullptr) return false;
 
   const DType result = call.op->bool_result ? DType::boolean : compute;
   Tensor& output = call.outputs[0];
@@ -126,7 +126,7 @@ template <uint32_t kArity>
 
   const ep_launch launch{buffers, shapes, scalars, kArity + 1, scalar_count, {}, {}, 0};
   vm::Launched launched;
-  vm::launch_now(*choice.kernel, device, launch, &launched);
+  vm::launch_now(*choice.primitive, device, launch, &launched);
   if (!launched.ok()) [[unlikely]]
     return not_launched(call, launched, device, choice, given);
   Counters::add(choice.counters.launches, 1);
@@ -191,7 +191,7 @@ bool writable(const OpCall& call, const Tensor& output, DType dtype, const Dims&
   return !out.storage.busy_for_read();
 }
 
-// Runs `call` if its folded class has a kernel. Handles broadcast, strided and transposed operands.
+// Runs `call` if its folded class has a primitive. Handles broadcast, strided and transposed operands.
 template <uint32_t kArity>
 [[gnu::noinline]] bool apply_folded(const OpCall& call) {
   if (process::attention.load(std::memory_order_relaxed) != 0) return false;
@@ -208,7 +208,7 @@ template <uint32_t kArity>
   fold_call(call, inputs.dims, strides, &folded);
   const ElementwiseKey key = key_of(call, inputs.device, folded);
   ElementwiseChoice& choice = tables().elementwise(key.words);
-  if (choice.key[0] != key.words[0] || choice.key[1] != key.words[1] || choice.kernel == nullptr) return false;
+  if (choice.key[0] != key.words[0] || choice.key[1] != key.words[1] || choice.primitive == nullptr) return false;
 
   if (!given) output = value_or_throw(make_tensor(inputs.device, result, inputs.dims, strides));
   ep_buffer buffers[kArity + 1];
@@ -225,7 +225,7 @@ template <uint32_t kArity>
   for (uint32_t slot = 0; slot < scalar_count; ++slot) scalars[slot] = call.scalars[slot].to_abi(inputs.compute);
   const ep_launch launch{buffers, shapes, scalars, kArity + 1, scalar_count, {}, {}, 0};
   vm::Launched launched;
-  vm::launch_now(*choice.kernel, inputs.device, launch, &launched);
+  vm::launch_now(*choice.primitive, inputs.device, launch, &launched);
   if (!launched.ok()) [[unlikely]]
     return not_launched(call, launched, inputs.device, choice, given);
   Counters::add(choice.counters.launches, 1);
@@ -233,7 +233,7 @@ template <uint32_t kArity>
   return true;
 }
 
-// True if a kernel made for the strides of `folded` serves all strides of its class.
+// True if a primitive made for the strides of `folded` serves all strides of its class.
 bool serves_class(const Prepared& prepared, const FoldedCall& folded) {
   if (prepared.any_strides) return true;
   for (uint32_t i = 0; i < folded.operand_count; ++i) {
@@ -256,10 +256,10 @@ template bool apply_arity<2>(const OpCall& call);
 template bool apply_arity<3>(const OpCall& call);
 
 void learn_class(const OpCall& call, const Prepared& prepared) {
-  if (prepared.kernel == nullptr || !prepared.kernel->dynamic) return;
+  if (prepared.primitive == nullptr || !prepared.primitive->dynamic) return;
   if (prepared.device->layouts) return;  // an input may be opaque
   if (prepared.limited || prepared.nested() || !prepared.reusable || prepared.workspace_bytes != 0) return;
-  if (prepared.kernel->dynamic_workspace || prepared.kernel->scratch_bytes != 0) return;
+  if (prepared.primitive->dynamic_workspace || prepared.primitive->scratch_bytes != 0) return;
   for (const PreparedOperand& operand : prepared.operands) {
     if (operand.alignment > 1 || dtype_size(operand.dtype) == 0) return;
   }
@@ -268,8 +268,8 @@ void learn_class(const OpCall& call, const Prepared& prepared) {
   fold_call(call, result.dims, result.strides, &folded);
   if (!serves_class(prepared, folded)) return;
   const ElementwiseKey key = key_of(call, prepared.device, folded);
-  prepared.kernel->retain();
-  tables().set(tables().elementwise(key.words), key.words, prepared.kernel, call.op);
+  prepared.primitive->retain();
+  tables().set(tables().elementwise(key.words), key.words, prepared.primitive, call.op);
 }
 
 }  // namespace tenon

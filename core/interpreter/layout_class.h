@@ -1,6 +1,6 @@
 // Layout class: the fast path of most ops. An element-wise op on a synchronous device is folded on the stack. If the
-// class of the folded call (op, dtypes, device, rank, and each stride as 0, 1 or more) has a kernel, that kernel is
-// launched. Only the output needs heap memory. Internal.
+// class of the folded call (op, dtypes, device, rank, and each stride as 0, 1 or more) has a primitive, that primitive
+// is launched. Only the output needs heap memory. Internal.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ extern template bool apply_arity<1>(const OpCall& call);
 extern template bool apply_arity<2>(const OpCall& call);
 extern template bool apply_arity<3>(const OpCall& call);
 
-// Runs `call`, of an element-wise op, if its class has a kernel and process::attention is 0. False: nothing happened.
-// Throws the failure of the launch.
+// Runs `call`, of an element-wise op, if its class has a primitive and process::attention is 0. False: nothing
+// happened. Throws the failure of the launch.
 inline bool apply_by_class(const OpCall& call) {
   switch (call.op->kind) {
     case EP_PRIMITIVE_unary: return apply_arity<1>(call);
@@ -28,8 +28,8 @@ inline bool apply_by_class(const OpCall& call) {
   }
 }
 
-// Stores the kernel of `prepared`, which was made for `call`, for the class of `call`, if the kernel serves every shape
-// of the class.
+// Stores the primitive of `prepared`, which was made for `call`, for the class of `call`, if the primitive serves every
+// shape of the class.
 void learn_class(const OpCall& call, const Prepared& prepared);
 
 }  // namespace tenon

@@ -71,7 +71,7 @@ void keep_operands(const Lowering& lowering, const Resolved& resolved, Prepared*
     prepared->operands.push_back(operand);
   }
   prepared->packed_input = -1;
-  if (const int32_t packed = prepared->kernel->pack_operand; packed >= 0) {
+  if (const int32_t packed = prepared->primitive->pack_operand; packed >= 0) {
     prepared->packed_input = lowering.sources[static_cast<size_t>(packed)].input;
   }
   prepared->placed =
@@ -80,15 +80,15 @@ void keep_operands(const Lowering& lowering, const Resolved& resolved, Prepared*
 }
 
 Status add_workspace(Prepared* prepared) {
-  prepared->workspace_bytes = prepared->kernel->workspace_bytes;
-  if (!prepared->kernel->dynamic_workspace) return {};
+  prepared->workspace_bytes = prepared->primitive->workspace_bytes;
+  if (!prepared->primitive->dynamic_workspace) return {};
   ep_shape shapes[EP_MAX_OPERANDS];
   for (size_t i = 0; i < prepared->operands.size(); ++i) {
     const PreparedOperand& operand = prepared->operands[i];
     shapes[i] = {operand.dims.data(), operand.strides.data(), operand.dims.rank(), 0};
   }
   ep_error* error = nullptr;
-  const ep_status code = prepared->device->ops.primitive_workspace(prepared->kernel->primitive, shapes,
+  const ep_status code = prepared->device->ops.primitive_workspace(prepared->primitive->handle, shapes,
                                                                    static_cast<uint32_t>(prepared->operands.size()),
                                                                    &prepared->workspace_bytes, &error);
   return loader::take_error(code, error, "asking for the workspace of a launch");
@@ -107,19 +107,19 @@ void add_reason(Prepared* prepared, std::string_view rung, std::string_view reas
   prepared->reason += fmt::format("{}: {}", rung, reason);
 }
 
-void drop_kernel(Prepared* prepared) {
-  if (Primitive* kernel = std::exchange(prepared->kernel, nullptr)) kernel->release();
+void drop_primitive(Prepared* prepared) {
+  if (Primitive* primitive = std::exchange(prepared->primitive, nullptr)) primitive->release();
 }
 
 // Asks the device for the primitive of `lowering`, and for its workspace with these shapes.
-Status take_kernel(const OpCall& call, const LoweredCall& lowered, Sizes sizes, Prepared* prepared) {
-  drop_kernel(prepared);
+Status take_primitive(const OpCall& call, const LoweredCall& lowered, Sizes sizes, Prepared* prepared) {
+  drop_primitive(prepared);
   const Lowering& lowering = lowered.lowering;
   Result<Resolved> answer =
-      resolve_kernel(prepared->device, lowering.desc, lowered.scalars, lowered.scalar_count, sizes);
+      resolve_primitive(prepared->device, lowering.desc, lowered.scalars, lowered.scalar_count, sizes);
   if (!answer.ok()) return named(answer.status(), call, prepared->device);
   const Resolved& resolved = answer.value();
-  prepared->kernel = resolved.kernel;
+  prepared->primitive = resolved.primitive;
   prepared->reusable = !resolved.baked;
   prepared->any_strides = resolved.any_strides;
   prepared->limited = resolved.limited;
@@ -136,7 +136,7 @@ bool take_opaque(const OpCall& call, const LoweredCall& plain, Prepared* prepare
   if (!prepared->device->layouts || !choose_layouts(call, prepared->device, prepared->written(), &lowered.lowering)) {
     return false;
   }
-  const Status taken = take_kernel(call, lowered, Sizes::numbers, prepared);
+  const Status taken = take_primitive(call, lowered, Sizes::numbers, prepared);
   if (!taken.ok()) add_reason(prepared, "native in the device's layouts", taken.message());
   return taken.ok();
 }
@@ -165,12 +165,12 @@ Status try_native(const OpCall& call, Sizes sizes, Prepared* prepared) {
   std::copy(lowered.lowering.scalar_dtypes.begin(), lowered.lowering.scalar_dtypes.end(), prepared->scalar_dtypes);
   prepared->scalar_count = lowered.scalar_count;
   if (take_opaque(call, lowered, prepared)) return {};
-  Status status = take_kernel(call, lowered, sizes, prepared);
-  if (is_refusal(status) && prepared->kernel != nullptr && prepared->kernel->dynamic) {
+  Status status = take_primitive(call, lowered, sizes, prepared);
+  if (is_refusal(status) && prepared->primitive != nullptr && prepared->primitive->dynamic) {
     add_reason(prepared, "native with open sizes", status.message());
-    status = take_kernel(call, lowered, Sizes::numbers, prepared);
+    status = take_primitive(call, lowered, Sizes::numbers, prepared);
   }
-  if (!status.ok()) drop_kernel(prepared);
+  if (!status.ok()) drop_primitive(prepared);
   return status;
 }
 
@@ -189,7 +189,7 @@ std::string with_dense(uint32_t inputs) {
   return fmt::format("{} made dense", text);
 }
 
-// Makes the new outputs of `call` row-major for the kernel. False: they already are.
+// Makes the new outputs of `call` row-major for the primitive. False: they already are.
 bool order_outputs(const OpCall& call, Prepared* prepared) {
   std::vector<TensorMeta> metas = prepared->outputs;
   bool other = false;
@@ -313,9 +313,9 @@ Status descend(const OpCall& call, Prepared* prepared) {
 // True if run_at_once can launch `prepared`.
 bool is_at_once(const Prepared& prepared) {
   const DeviceState& device = *prepared.device;
-  if (prepared.nested() || prepared.kernel == nullptr || prepared.placed || prepared.packed_input >= 0) return false;
+  if (prepared.nested() || prepared.primitive == nullptr || prepared.placed || prepared.packed_input >= 0) return false;
   if (!device.synchronous || device.layouts || device.exclusive) return false;
-  if (prepared.kernel->scratch_bytes != 0) return false;
+  if (prepared.primitive->scratch_bytes != 0) return false;
   return std::all_of(prepared.outputs.begin(), prepared.outputs.end(), [](const TensorMeta& meta) {
     return element_count(meta.dims) != 0 && checked_elements(meta.dims, meta.dtype).ok();
   });
@@ -324,13 +324,13 @@ bool is_at_once(const Prepared& prepared) {
 }  // namespace
 
 Prepared::~Prepared() {
-  if (kernel != nullptr) kernel->release();
+  if (primitive != nullptr) primitive->release();
 }
 
 uint64_t Prepared::bytes() const {
-  const bool own = kernel != nullptr && !kernel->dynamic;
-  return sizeof(Prepared) + (own ? kernel->host_bytes + kernel->device_bytes : 0) + key.capacity() * sizeof(uint64_t) +
-         reason.capacity() + (compiled != nullptr ? compiled->bytes() : 0) +
+  const bool own = primitive != nullptr && !primitive->dynamic;
+  return sizeof(Prepared) + (own ? primitive->host_bytes + primitive->device_bytes : 0) +
+         key.capacity() * sizeof(uint64_t) + reason.capacity() + (compiled != nullptr ? compiled->bytes() : 0) +
          (outputs.capacity() + row_major_outputs.capacity()) * sizeof(TensorMeta) +
          operands.capacity() * (sizeof(PreparedOperand) + sizeof(ep_shape));
 }

@@ -22,12 +22,12 @@ namespace tenon {
 
 class CompiledCall;
 
-// The source of an operand of the launch, and the dtype, dims and strides that the kernel sees.
+// The source of an operand of the launch, and the dtype, dims and strides that the primitive sees.
 struct PreparedOperand {
   int16_t input = -1;     // index into the call's inputs, or
   int16_t output = -1;    // index into its outputs, or neither: a scalar
   int32_t alignment = 0;  // the byte alignment that the device needs
-  int64_t token = 0;      // the token of the device's own layout in which the kernel takes it; 0: strides
+  int64_t token = 0;      // the token of the device's own layout in which the primitive takes it; 0: strides
   DType dtype = DType::none;
   Dims dims;  // folded
   Dims strides;
@@ -43,20 +43,20 @@ struct Prepared {
   const OpInfo* op = nullptr;
   DeviceState* device = nullptr;
   Rung rung = Rung::native;
-  Sizes sizes = Sizes::open;    // as requested
-  std::string reason;           // why each higher rung was refused
-  Primitive* kernel = nullptr;  // for the native rung; holds one reference
-  uint32_t constants = 0;       // bit i: input i never changes; as requested
-  int16_t packed_input = -1;    // the constant input that the kernel takes packed (constant.h); -1: none
-  uint32_t dense_inputs = 0;    // bit i: input i is first copied to be contiguous
-  bool reusable = true;         // false: scalars are baked into the kernel, which serves only this call
-  bool placed = false;          // the device needs some operand better aligned than its element, or has layouts
-  bool any_strides = false;     // the kernel also takes other strides above 1
-  bool limited = false;         // the kernel limits the size of operands
-  bool at_once = false;         // a launch needs only outputs, workspace and addresses, and is done when it returns
+  Sizes sizes = Sizes::open;       // as requested
+  std::string reason;              // why each higher rung was refused
+  Primitive* primitive = nullptr;  // for the native rung; holds one reference
+  uint32_t constants = 0;          // bit i: input i never changes; as requested
+  int16_t packed_input = -1;       // the constant input that the primitive takes packed (constant.h); -1: none
+  uint32_t dense_inputs = 0;       // bit i: input i is first copied to be contiguous
+  bool reusable = true;            // false: scalars are baked into the primitive, which serves only this call
+  bool placed = false;             // the device needs some operand better aligned than its element, or has layouts
+  bool any_strides = false;        // the primitive also takes other strides above 1
+  bool limited = false;            // the primitive limits the size of operands
+  bool at_once = false;            // a launch needs only outputs, workspace and addresses, and is done when it returns
   std::vector<TensorMeta> outputs;
-  // Not empty if the device refused the order of `outputs`: the outputs that the kernel writes instead. New results are
-  // then copied into their order.
+  // Not empty if the device refused the order of `outputs`: the outputs that the primitive writes instead. New results
+  // are then copied into their order.
   std::vector<TensorMeta> row_major_outputs;
   std::vector<PreparedOperand> operands;
   std::vector<ep_shape> shapes;             // shapes of `operands`; empty if not at_once
@@ -84,11 +84,11 @@ struct Prepared {
     while (left != 0 && !calls_left->compare_exchange_weak(left, left - 1, std::memory_order_relaxed)) {
     }
   }
-  // The outputs as the kernel writes them.
+  // The outputs as the primitive writes them.
   const std::vector<TensorMeta>& written() const { return row_major_outputs.empty() ? outputs : row_major_outputs; }
   // True if a run calls other ops.
   bool nested() const { return rung != Rung::native || dense_inputs != 0 || !row_major_outputs.empty(); }
-  // The bytes that it holds. Includes its kernel, unless the kernel serves other shapes too.
+  // The bytes that it holds. Includes its primitive, unless the primitive serves other shapes too.
   uint64_t bytes() const;
 };
 
@@ -96,7 +96,7 @@ struct Prepared {
 enum class Reach : uint8_t { setting, native_only };
 
 // Prepares `call` on `device`. Reads only metadata, so inputs may lack data. `key` stays empty. With Sizes::numbers no
-// primitive with open dims is used. Bit i of `constants`: input i never changes, and the kernel may want it packed
+// primitive with open dims is used. Bit i of `constants`: input i never changes, and the primitive may want it packed
 // (packed_input); a run then passes Constant::input_of in its place. Errors: those of the op's inference; unsupported
 // when no allowed rung serves it, with every rung's reason.
 Result<std::unique_ptr<Prepared>> prepare(const OpCall& call, DeviceState* device, Reach reach,

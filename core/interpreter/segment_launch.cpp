@@ -24,7 +24,7 @@ vm::SegmentAddress address_of_operand(const PreparedOperand& operand, const Call
 
 Status fits_segment(const Prepared& prepared) {
   if (prepared.rung != Rung::native) return no(prepared, "the device has no primitive for it");
-  if (prepared.kernel == nullptr) return no(prepared, "it makes nothing");
+  if (prepared.primitive == nullptr) return no(prepared, "it makes nothing");
   if (prepared.dense_inputs != 0) return no(prepared, "the device wants inputs dense");
   const bool opaque = std::any_of(prepared.operands.begin(), prepared.operands.end(),
                                   [](const PreparedOperand& operand) { return operand.token != 0; });
@@ -54,9 +54,9 @@ Status add_launch(vm::SegmentBuilder* builder, const OpCall& call, const Prepare
   NodeName name{call.op->named, prepared.operand_inputs, {}, std::move(label)};
   note_call(&call, &name.inputs);
   vm::SegmentLaunch launch;
-  launch.kernel = prepared.kernel;
+  launch.primitive = prepared.primitive;
   launch.operands = {operands.data(), prepared.operands.size()};
-  launch.shapes = prepared.kernel->dynamic ? shapes.data() : nullptr;
+  launch.shapes = prepared.primitive->dynamic ? shapes.data() : nullptr;
   launch.scalars = {scalars.data(), prepared.scalar_count};
   if (prepared.workspace_bytes != 0) launch.workspace = addresses.workspace;
   launch.name = &name;

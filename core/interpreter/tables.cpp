@@ -40,25 +40,25 @@ uint64_t read(const uint64_t& counter) {
 
 ExecutionEntry entry_of(const ElementwiseChoice& choice) {
   return {std::string(choice.op->name),
-          choice.kernel->device->opened->spelling,
-          choice.kernel->implementation,
+          choice.primitive->device->opened->spelling,
+          choice.primitive->implementation,
           Rung::native,
           "",
           read(choice.counters.launches),
           0,
-          std::string(tier_name(choice.kernel->tier))};
+          std::string(tier_name(choice.primitive->tier))};
 }
 
 ExecutionEntry entry_of(const PreparedEntry& entry) {
   const Prepared& prepared = *entry.prepared;
   return {std::string(prepared.op->name),
           prepared.device->opened->spelling,
-          prepared.kernel ? prepared.kernel->implementation : "",
+          prepared.primitive ? prepared.primitive->implementation : "",
           prepared.rung,
           prepared.reason,
           read(entry.counters.launches),
           read(entry.counters.bytes_copied),
-          prepared.kernel ? std::string(tier_name(prepared.kernel->tier)) : ""};
+          prepared.primitive ? std::string(tier_name(prepared.primitive->tier)) : ""};
 }
 
 // The caller holds the registry's mutex.
@@ -88,25 +88,25 @@ Tables::~Tables() {
     std::erase(registry().tables, this);
   }
   for (ElementwiseChoice& entry : elementwise_) {
-    if (entry.kernel == nullptr) continue;
+    if (entry.primitive == nullptr) continue;
     add_apart(entry_of(entry));
-    entry.kernel->release();
+    entry.primitive->release();
   }
   for (const PreparedEntry& entry : entries_) {
     if (entry.prepared != nullptr) add_apart(entry_of(entry));
   }
 }
 
-void Tables::set(ElementwiseChoice& entry, const uint64_t key[2], Primitive* kernel, const OpInfo* op) {
+void Tables::set(ElementwiseChoice& entry, const uint64_t key[2], Primitive* primitive, const OpInfo* op) {
   ExecutionEntry old;
   Primitive* dropped = nullptr;
   {
     std::lock_guard lock(mutex_);
-    if (entry.kernel != nullptr) old = entry_of(entry);
-    dropped = entry.kernel;
+    if (entry.primitive != nullptr) old = entry_of(entry);
+    dropped = entry.primitive;
     entry.key[0] = key[0];
     entry.key[1] = key[1];
-    entry.kernel = kernel;
+    entry.primitive = primitive;
     entry.op = op;
     entry.counters = {};
   }
@@ -213,7 +213,7 @@ PreparedEntry* Tables::insert(uint64_t hash, std::shared_ptr<const Prepared> pre
 void Tables::report(std::vector<ExecutionEntry>* entries) {
   std::lock_guard lock(mutex_);
   for (const ElementwiseChoice& entry : elementwise_) {
-    if (entry.kernel != nullptr) entries->push_back(entry_of(entry));
+    if (entry.primitive != nullptr) entries->push_back(entry_of(entry));
   }
   for (const PreparedEntry& entry : entries_) {
     if (entry.prepared != nullptr) entries->push_back(entry_of(entry));

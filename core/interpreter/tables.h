@@ -1,9 +1,9 @@
 // A thread's tables: decisions of the interpreter, found by key. An op takes no lock and touches no shared counter. A
 // table's mutex is locked only to change an entry, and by reports. Internal.
 //
-// There are two tables. Kernels of element-wise ops are found by layout class: two words (op, dtypes, device, rank and
-// strides after folding) that serve every shape of the class; this table is direct-mapped and verified. Everything else
-// is found by its exact signature: a table with open addressing that grows up to a limit in bytes and then drops
+// There are two tables. Primitives of element-wise ops are found by layout class: two words (op, dtypes, device, rank
+// and strides after folding) that serve every shape of the class; this table is direct-mapped and verified. Everything
+// else is found by its exact signature: a table with open addressing that grows up to a limit in bytes and then drops
 // entries that were unused for long. Threads share the entries (prepared_index.h).
 #pragma once
 
@@ -30,10 +30,10 @@ struct Counters {
   }
 };
 
-// A native element-wise kernel that serves every shape of one layout class.
+// A native element-wise primitive that serves every shape of one layout class.
 struct ElementwiseChoice {
   uint64_t key[2] = {};
-  Primitive* kernel = nullptr;  // holds one reference
+  Primitive* primitive = nullptr;  // holds one reference
   const OpInfo* op = nullptr;
   Counters counters;
 };
@@ -56,12 +56,12 @@ class Tables {
   Tables(const Tables&) = delete;
   Tables& operator=(const Tables&) = delete;
 
-  // The entry for `key`. It matches if its key is equal and its kernel is set.
+  // The entry for `key`. It matches if its key is equal and its primitive is set.
   ElementwiseChoice& elementwise(const uint64_t key[2]) {
     const uint64_t mixed = (key[0] ^ key[1] * 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu;
     return elementwise_[mixed >> (64 - std::countr_zero(kElementwise))];
   }
-  void set(ElementwiseChoice& entry, const uint64_t key[2], Primitive* kernel, const OpInfo* op);
+  void set(ElementwiseChoice& entry, const uint64_t key[2], Primitive* primitive, const OpInfo* op);
 
   // The entry of the signature `key`, or null. Valid until the next insert.
   PreparedEntry* find(uint64_t hash, const uint64_t* key, size_t words);

@@ -17,7 +17,7 @@ struct DeviceState;
 struct Primitive {
   std::atomic<int32_t> count{1};
   alignas(64) DeviceState* device = nullptr;  // not on the cache line of `count`, which several threads write
-  ep_primitive* primitive = nullptr;
+  ep_primitive* handle = nullptr;
   std::string implementation;  // "onednn", "simd", "plain"
   Tier tier = Tier::full;      // of its results
   uint64_t host_bytes = 0;

@@ -27,7 +27,7 @@ size_t used_bytes(const ep_primitive_desc& desc) {
   return offsetof(ep_primitive_desc, operands) + desc.operand_count * sizeof(ep_operand_desc);
 }
 
-void remember(Primitive* kernel);
+void remember(Primitive* primitive);
 
 // The primitives of one device, most recently used first, and the descriptors that the device refused only at creation.
 class PrimitiveCache {
@@ -54,15 +54,15 @@ class PrimitiveCache {
  private:
   struct Entry {
     std::string key;
-    Primitive* kernel = nullptr;
+    Primitive* primitive = nullptr;
     Status refusal;
     uint64_t bytes = 0;
   };
 
   static Result<Primitive*> hand_out(const Entry& entry) {
-    if (entry.kernel == nullptr) return entry.refusal;
-    entry.kernel->retain();
-    return entry.kernel;
+    if (entry.primitive == nullptr) return entry.refusal;
+    entry.primitive->retain();
+    return entry.primitive;
   }
 
   Result<Primitive*> insert(const std::string& key, Result<Primitive*> made) {
@@ -76,7 +76,7 @@ class PrimitiveCache {
         answer = hand_out(*found->second);
       } else {
         Entry entry{key, made.ok() ? made.value() : nullptr, made.status(), kEntryBytes};
-        if (entry.kernel != nullptr) entry.bytes += entry.kernel->host_bytes + entry.kernel->device_bytes;
+        if (entry.primitive != nullptr) entry.bytes += entry.primitive->host_bytes + entry.primitive->device_bytes;
         bytes_ += entry.bytes;
         entries_.push_front(std::move(entry));
         index_.emplace(entries_.front().key, entries_.begin());
@@ -103,7 +103,7 @@ class PrimitiveCache {
       if (trim) dropped_bytes_ = 0;
     }
     for (Entry& entry : dropped) {
-      if (entry.kernel != nullptr) entry.kernel->release();
+      if (entry.primitive != nullptr) entry.primitive->release();
     }
     if (trim) give_back_free_pages();
   }
@@ -116,7 +116,7 @@ class PrimitiveCache {
   }
 
   // Asks the provider once.
-  static Status ask(DeviceState* device, const ep_primitive_desc& desc, ep_primitive** primitive,
+  static Status ask(DeviceState* device, const ep_primitive_desc& desc, ep_primitive** out_primitive,
                     ep_primitive_info* info) {
     *info = {};
     info->struct_size = sizeof *info;
@@ -124,7 +124,7 @@ class PrimitiveCache {
     const std::string doing = fmt::format("creating a primitive on {}", device->opened->spelling);
     ep_error* error = nullptr;
     const auto create = [&](ep_error** out) {
-      return device->ops.primitive_create(device->handle, &desc, primitive, info, out);
+      return device->ops.primitive_create(device->handle, &desc, out_primitive, info, out);
     };
     const ep_status code = stoppable(create, &error);
     const Status status = loader::take_error(code, error, doing);
@@ -146,35 +146,36 @@ class PrimitiveCache {
   // If the device has no memory for the primitive, releases the caches and asks the device once more (rule P03).
   Result<Primitive*> create(DeviceState* device, const ep_primitive_desc& desc) {
     ep_primitive_info info;
-    ep_primitive* primitive = nullptr;
-    Status made = ask(device, desc, &primitive, &info);
+    ep_primitive* handle = nullptr;
+    Status made = ask(device, desc, &handle, &info);
     if (made.code() == Code::out_of_device_memory) {
       clear();
       device->allocator->recover();
-      made = ask(device, desc, &primitive, &info);
+      made = ask(device, desc, &handle, &info);
     }
     TENON_RETURN_IF_ERROR(made);
     if (const Status packing = check_packing(device, desc, info); !packing.ok()) {
-      device->ops.primitive_destroy(device->handle, primitive);
+      device->ops.primitive_destroy(device->handle, handle);
       return packing;
     }
-    auto* kernel = new Primitive;
-    kernel->device = device;
-    kernel->primitive = primitive;
-    kernel->tier = tier_kept(desc, device->opened->info.accuracy);
-    kernel->implementation.assign(info.implementation.data ? info.implementation.data : "", info.implementation.size);
-    kernel->host_bytes = info.host_bytes;
-    kernel->device_bytes = info.device_bytes;
-    kernel->workspace_bytes = info.workspace_bytes;
-    kernel->scratch_bytes = info.scratch_bytes;
-    kernel->pack_operand = static_cast<int32_t>(info.pack_operand) - 1;
-    kernel->pack_bytes = info.pack_bytes;
-    kernel->pack_layout = info.pack_layout;
-    kernel->dynamic = descriptor::has_any(desc);
-    kernel->dynamic_workspace = kernel->dynamic && device->ops.primitive_workspace != nullptr &&
-                                (info.flags & EP_PRIMITIVE_INFO_FLAG_NO_WORKSPACE) == 0;
-    remember(kernel);
-    return kernel;
+    auto* primitive = new Primitive;
+    primitive->device = device;
+    primitive->handle = handle;
+    primitive->tier = tier_kept(desc, device->opened->info.accuracy);
+    primitive->implementation.assign(info.implementation.data ? info.implementation.data : "",
+                                     info.implementation.size);
+    primitive->host_bytes = info.host_bytes;
+    primitive->device_bytes = info.device_bytes;
+    primitive->workspace_bytes = info.workspace_bytes;
+    primitive->scratch_bytes = info.scratch_bytes;
+    primitive->pack_operand = static_cast<int32_t>(info.pack_operand) - 1;
+    primitive->pack_bytes = info.pack_bytes;
+    primitive->pack_layout = info.pack_layout;
+    primitive->dynamic = descriptor::has_any(desc);
+    primitive->dynamic_workspace = primitive->dynamic && device->ops.primitive_workspace != nullptr &&
+                                   (info.flags & EP_PRIMITIVE_INFO_FLAG_NO_WORKSPACE) == 0;
+    remember(primitive);
+    return primitive;
   }
 
   std::mutex mutex_;
@@ -193,19 +194,19 @@ PrimitiveCache& cache_of(DeviceState* device) {
 
 // All primitives that exist. Choice tables can hold a primitive longer than the cache does, but none outlives its
 // device.
-struct LiveKernels {
+struct LivePrimitives {
   std::mutex mutex;
   std::unordered_set<Primitive*> all;
 };
 
-LiveKernels& live_primitives() {
-  static auto* kernels = new LiveKernels;
-  return *kernels;
+LivePrimitives& live_primitives() {
+  static auto* live = new LivePrimitives;
+  return *live;
 }
 
-void remember(Primitive* kernel) {
+void remember(Primitive* primitive) {
   std::lock_guard lock(live_primitives().mutex);
-  live_primitives().all.insert(kernel);
+  live_primitives().all.insert(primitive);
 }
 
 // Opens the dims and strides that the device does not need. Strides of 0 and 1 stay fixed, and so do constants, because
@@ -252,7 +253,7 @@ void Primitive::release(int32_t references) {
   {
     std::lock_guard lock(live_primitives().mutex);
     live_primitives().all.erase(this);
-    last = std::exchange(primitive, nullptr);
+    last = std::exchange(handle, nullptr);
   }
   if (last != nullptr) device->ops.primitive_destroy(device->handle, last);
   delete this;
@@ -261,14 +262,14 @@ void Primitive::release(int32_t references) {
 void destroy_primitives(DeviceState* device) {
   clear_primitive_cache(device);
   std::lock_guard lock(live_primitives().mutex);
-  for (Primitive* kernel : live_primitives().all) {
-    if (kernel->device != device) continue;
-    device->ops.primitive_destroy(device->handle, std::exchange(kernel->primitive, nullptr));
+  for (Primitive* primitive : live_primitives().all) {
+    if (primitive->device != device) continue;
+    device->ops.primitive_destroy(device->handle, std::exchange(primitive->handle, nullptr));
   }
 }
 
-Result<Resolved> resolve_kernel(DeviceState* device, const ep_primitive_desc& desc, const ep_scalar* scalars,
-                                uint32_t scalar_count, Sizes sizes) {
+Result<Resolved> resolve_primitive(DeviceState* device, const ep_primitive_desc& desc, const ep_scalar* scalars,
+                                   uint32_t scalar_count, Sizes sizes) {
   ep_support_info info{};
   info.struct_size = sizeof info;
   info.struct_type = EP_STRUCT_SUPPORT_INFO;
@@ -295,7 +296,7 @@ Result<Resolved> resolve_kernel(DeviceState* device, const ep_primitive_desc& de
     wanted.scalars[slot] = scalars[slot];
     resolved.baked = true;
   }
-  TENON_ASSIGN_OR_RETURN(resolved.kernel, cache_of(device).get(device, wanted));
+  TENON_ASSIGN_OR_RETURN(resolved.primitive, cache_of(device).get(device, wanted));
   std::copy(std::begin(info.alignment), std::end(info.alignment), resolved.alignment);
   return resolved;
 }

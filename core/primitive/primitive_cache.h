@@ -13,7 +13,7 @@ namespace tenon {
 
 // A device's answer to a descriptor: the primitive, and what the device requires of its operands.
 struct Resolved {
-  Primitive* kernel = nullptr;  // the caller owns one reference
+  Primitive* primitive = nullptr;  // the caller owns one reference
   int32_t alignment[EP_MAX_OPERANDS] = {};
   bool baked = false;        // scalars are part of the descriptor: the primitive serves only these values
   bool any_strides = false;  // strides above 1 are open: the primitive serves other strides too
@@ -30,13 +30,13 @@ enum class Sizes : uint8_t { open, numbers };
 // passed to the provider only if it is above the device's stated one; it counts as refused unless the provider confirms
 // it. Errors: unsupported, with the provider's reason, or with the reason why the precision is not met. A refusal at
 // creation is cached.
-Result<Resolved> resolve_kernel(DeviceState* device, const ep_primitive_desc& desc, const ep_scalar* scalars,
-                                uint32_t scalar_count, Sizes sizes = Sizes::open);
+Result<Resolved> resolve_primitive(DeviceState* device, const ep_primitive_desc& desc, const ep_scalar* scalars,
+                                   uint32_t scalar_count, Sizes sizes = Sizes::open);
 
 // The number of primitives and bytes that the cache of `device` holds, and its limit. The least recently used
 // primitives are dropped first.
 struct PrimitiveCacheStats {
-  uint64_t kernels = 0;
+  uint64_t primitives = 0;
   uint64_t bytes = 0;
   uint64_t byte_limit = 0;
 };

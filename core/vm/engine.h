@@ -79,9 +79,9 @@ struct Request {
   const OpLaunch* launch = nullptr;
   const GraphLaunch* graph = nullptr;
   const SegmentRun* segment = nullptr;
-  CommandList* list = nullptr;  // for a replay of `segment`; must be owned by a shared_ptr
-  Primitive* kernel = nullptr;  // for a pack
-  const OpName* op = nullptr;   // static
+  CommandList* list = nullptr;     // for a replay of `segment`; must be owned by a shared_ptr
+  Primitive* primitive = nullptr;  // for a pack
+  const OpName* op = nullptr;      // static
   std::span<const Operand> operands;
   std::span<const Ticket> waits;
   Ticket source;  // a write that it reads and that no storage records

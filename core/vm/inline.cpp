@@ -13,7 +13,7 @@ namespace tenon::vm {
 namespace {
 
 Status run(const OpLaunch& launch, ep_buffer workspace, ThreadScratch* scratch) {
-  DeviceState* device = launch.kernel->device;
+  DeviceState* device = launch.primitive->device;
   std::array<ep_buffer, EP_MAX_OPERANDS> buffers;
   for (size_t i = 0; i < launch.operands.size(); ++i) {
     const Operand& operand = launch.operands[i];
@@ -28,7 +28,7 @@ Status run(const OpLaunch& launch, ep_buffer workspace, ThreadScratch* scratch) 
   request.workspace = workspace;
   if (scratch != nullptr) request.scratch = scratch->block.at(0);
   Launched launched;
-  launch_now(*launch.kernel, device, request, &launched);
+  launch_now(*launch.primitive, device, request, &launched);
   if (launched.ok()) [[likely]]
     return Status();
   if (scratch != nullptr) scratch->dirty = true;
@@ -78,12 +78,12 @@ Status with_label(const Status& status, std::string_view label, std::string_view
 }
 
 Status inline_launch(const OpLaunch& launch, std::span<const Ticket> waits) {
-  DeviceState* device = launch.kernel->device;
+  DeviceState* device = launch.primitive->device;
   TENON_RETURN_IF_ERROR(wait_all(waits));
   for (const Operand& operand : launch.operands) TENON_RETURN_IF_ERROR(settle_operand(operand));
   ThreadScratch* scratch = nullptr;
-  if (launch.kernel->scratch_bytes != 0) {
-    TENON_ASSIGN_OR_RETURN(scratch, thread_scratch_of(device, launch.kernel->scratch_bytes));
+  if (launch.primitive->scratch_bytes != 0) {
+    TENON_ASSIGN_OR_RETURN(scratch, thread_scratch_of(device, launch.primitive->scratch_bytes));
   }
   TraceScope trace(launch.op->op, "launch", device);
   InlineWorkspace workspace;

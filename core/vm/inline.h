@@ -53,9 +53,9 @@ class InlineWorkspace {
 };
 
 // Launches a primitive of a synchronous device. Every launch that runs on its caller uses this function.
-inline void launch_now(const Primitive& kernel, const DeviceState* device, const ep_launch& launch, Launched* out) {
+inline void launch_now(const Primitive& primitive, const DeviceState* device, const ep_launch& launch, Launched* out) {
   out->fault.code = 0;
-  out->code = device->ops.primitive_launch(kernel.primitive, device->inline_stream, &launch, &out->fault, &out->error);
+  out->code = device->ops.primitive_launch(primitive.handle, device->inline_stream, &launch, &out->fault, &out->error);
 }
 
 // The failure of `launched` as a Status. Releases its error.

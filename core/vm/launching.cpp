@@ -132,7 +132,7 @@ Status DeviceQueue::call_provider(Stream& stream, Slot& slot) {
       request.workspace = slot.extras.workspace;
       request.scratch = slot.extras.scratch;
       request.tag = stream.ticket(slot.first_tag).bits;
-      code = ops.primitive_launch(slot.kernel->primitive, stream.handle, &request, nullptr, &error);
+      code = ops.primitive_launch(slot.primitive->handle, stream.handle, &request, nullptr, &error);
       break;
     }
     case Policy::graph: {
@@ -156,7 +156,7 @@ Status DeviceQueue::call_provider(Stream& stream, Slot& slot) {
       break;
     }
     case Policy::pack:
-      code = ops.primitive_pack(slot.kernel->primitive, stream.handle, slot.buffers[0], slot.buffers[1], &error);
+      code = ops.primitive_pack(slot.primitive->handle, stream.handle, slot.buffers[0], slot.buffers[1], &error);
       break;
     case Policy::copy:
       code = copy_bytes(*device_, stream.handle, slot.buffers[0], slot.buffers[1], slot.extras.bytes, &error);

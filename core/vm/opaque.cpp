@@ -62,19 +62,19 @@ Status convert(Storage* dst, Storage* src, const Layout& layout, bool to_layout)
   DeviceState* device = dst->device;
   TENON_ASSIGN_OR_RETURN(const LayoutNeeds needs, needs_of(device, layout));
   TENON_ASSIGN_OR_RETURN(const Resolved resolved,
-                         resolve_kernel(device, conversion(layout, to_layout), nullptr, 0, Sizes::numbers));
-  Primitive* kernel = resolved.kernel;
+                         resolve_primitive(device, conversion(layout, to_layout), nullptr, 0, Sizes::numbers));
+  Primitive* primitive = resolved.primitive;
   const Operand operands[] = {Operand(dst, 0, true, true), Operand(src, 0, false, false)};
   OpLaunch request;
-  request.kernel = kernel;
+  request.primitive = primitive;
   request.operands = operands;
-  request.workspace_bytes = kernel->workspace_bytes;
+  request.workspace_bytes = primitive->workspace_bytes;
   request.op = &kConvert;
   request.stream = current_stream(device);
   const Status status = launch(request, {});
   const auto bytes = static_cast<uint64_t>(dtype_bytes(layout.dtype(), element_count(layout.dims())));
-  if (status.ok()) note_conversion({device, needs.name, to_layout, kernel->implementation, bytes});
-  kernel->release();
+  if (status.ok()) note_conversion({device, needs.name, to_layout, primitive->implementation, bytes});
+  primitive->release();
   return status;
 }
 

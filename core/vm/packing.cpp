@@ -7,13 +7,13 @@
 namespace tenon::vm {
 namespace {
 
-Status pack_inline(const Primitive& kernel, const Operand& dst, const Operand& src) {
+Status pack_inline(const Primitive& primitive, const Operand& dst, const Operand& src) {
   TENON_RETURN_IF_ERROR(settle_operand(src));
   TENON_RETURN_IF_ERROR(settle_operand(dst));
-  const DeviceState* device = kernel.device;
+  const DeviceState* device = primitive.device;
   ep_error* error = nullptr;
   const ep_status code =
-      device->ops.primitive_pack(kernel.primitive, device->inline_stream, dst.storage->block.at(dst.offset),
+      device->ops.primitive_pack(primitive.handle, device->inline_stream, dst.storage->block.at(dst.offset),
                                  src.storage->block.at(src.offset), &error);
   if (code == EP_STATUS_OK) return Status();
   return launch_error(loader::take_error(code, error, {}), kPack.op, {}, device);
@@ -21,18 +21,18 @@ Status pack_inline(const Primitive& kernel, const Operand& dst, const Operand& s
 
 }  // namespace
 
-Status pack(Primitive* kernel, const Operand& dst, const Operand& src) {
+Status pack(Primitive* primitive, const Operand& dst, const Operand& src) {
   TENON_RETURN_IF_ERROR(process::usable());
-  DeviceState* device = kernel->device;
+  DeviceState* device = primitive->device;
   const TraceScope trace(kPack.op, device->synchronous ? "launch" : "submit", device);
-  if (device->synchronous) return pack_inline(*kernel, dst, src);
+  if (device->synchronous) return pack_inline(*primitive, dst, src);
   const uint16_t stream = current_stream(device);
   TENON_RETURN_IF_ERROR(check_stream(device, stream));
   const Operand operands[] = {dst, src};
   Request request;
   request.policy = Policy::pack;
   request.stream = &device->queue->stream(stream);
-  request.kernel = kernel;
+  request.primitive = primitive;
   request.op = &kPack;
   request.operands = operands;
   return submit_and_follow(request, false);

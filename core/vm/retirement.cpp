@@ -12,23 +12,23 @@ namespace {
 
 constexpr uint64_t kTogether = 32;  // instructions retired in a row before other threads see it
 
-// Collects references to kernels and releases the references of one kernel together, since each release takes the cache
-// line of the count from the submitting thread.
-class KernelReferences {
+// Collects references to primitives and releases the references of one primitive together, since each release takes the
+// cache line of the count from the submitting thread.
+class PrimitiveReferences {
  public:
-  void add(Primitive* kernel) {
-    if (kernel != kernel_) give_back();
-    kernel_ = kernel;
+  void add(Primitive* primitive) {
+    if (primitive != primitive_) give_back();
+    primitive_ = primitive;
     ++count_;
   }
   void give_back() {
-    if (kernel_ != nullptr) kernel_->release(count_);
-    kernel_ = nullptr;
+    if (primitive_ != nullptr) primitive_->release(count_);
+    primitive_ = nullptr;
     count_ = 0;
   }
 
  private:
-  Primitive* kernel_ = nullptr;
+  Primitive* primitive_ = nullptr;
   int32_t count_ = 0;
 };
 
@@ -45,16 +45,16 @@ bool sources_retired(const Stream& stream, const Slot& slot, uint64_t number) {
 bool DeviceQueue::retire_ready(Stream& stream) {
   const uint64_t first = stream.retired.load(std::memory_order_relaxed);
   uint64_t number = first;
-  KernelReferences kernels;
+  PrimitiveReferences primitives;
   const auto tell = [&] {
-    kernels.give_back();
+    primitives.give_back();
     stream.retired.store(number, std::memory_order_release);
   };
   while (number < stream.completed) {
     Slot& slot = stream.slot(number + 1);
     if (!sources_retired(stream, slot, number)) break;
     retire_slot(stream, slot, ++number);
-    if (slot.kernel != nullptr) kernels.add(slot.kernel);
+    if (slot.primitive != nullptr) primitives.add(slot.primitive);
     if (number % kTogether == 0) tell();
   }
   if (number != first) tell();

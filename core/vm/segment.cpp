@@ -30,7 +30,7 @@ Status Constants::settle() {
 
 Segment::~Segment() {
   for (const PackedLaunch& launch : launches_) {
-    if (launch.kernel != nullptr) launch.kernel->release();
+    if (launch.primitive != nullptr) launch.primitive->release();
   }
 }
 
@@ -92,21 +92,21 @@ Status SegmentBuilder::check_device(const NodeName& name, const DeviceState* dev
 }
 
 Status SegmentBuilder::add(const SegmentLaunch& launch) {
-  TENON_RETURN_IF_ERROR(check_device(*launch.name, launch.kernel->device));
+  TENON_RETURN_IF_ERROR(check_device(*launch.name, launch.primitive->device));
   for (const SegmentAddress& address : launch.operands) TENON_RETURN_IF_ERROR(check(*launch.name, address));
   TENON_RETURN_IF_ERROR(check(*launch.name, launch.workspace));
   PackedLaunch packed;
-  packed.kernel = launch.kernel;
-  packed.kernel->retain();
+  packed.primitive = launch.primitive;
+  packed.primitive->retain();
   packed.shapes = keep_shapes(launch);
   packed.operand_count = static_cast<uint16_t>(launch.operands.size());
   packed.scalar_count = static_cast<uint16_t>(launch.scalars.size());
-  packed.wants_scratch = launch.kernel->scratch_bytes != 0;
+  packed.wants_scratch = launch.primitive->scratch_bytes != 0;
   positions_.push_back({segment_->addresses_.size(), segment_->scalars_.size()});
   for (const SegmentAddress& address : launch.operands) pack(address);
   pack(launch.workspace);
   segment_->scalars_.insert(segment_->scalars_.end(), launch.scalars.begin(), launch.scalars.end());
-  segment_->scratch_bytes_ = std::max(segment_->scratch_bytes_, launch.kernel->scratch_bytes);
+  segment_->scratch_bytes_ = std::max(segment_->scratch_bytes_, launch.primitive->scratch_bytes);
   segment_->launches_.push_back(packed);
   segment_->names_.push_back(*launch.name);
   return Status();
@@ -242,7 +242,7 @@ SegmentEnd launch_all(const Segment& segment, const SegmentCall& call) {
       request.workspace = address(launch.operands[count]);
       request.scratch = launch.wants_scratch ? call.scratch : ep_buffer{};
       request.tag = tag++;
-      end.code = launch_one(launch.kernel->primitive, call.stream, &request, &end.fault, &end.error);
+      end.code = launch_one(launch.primitive->handle, call.stream, &request, &end.fault, &end.error);
     }
     if (traced) [[unlikely]]
       trace_launch(segment, end.launched, begin);

@@ -80,7 +80,7 @@ struct SegmentAddress {
 
 // One launch to add to a segment. Everything is borrowed for the call.
 struct SegmentLaunch {
-  Primitive* kernel = nullptr;               // of the segment's device
+  Primitive* primitive = nullptr;            // of the segment's device
   std::span<const SegmentAddress> operands;  // in the descriptor's order
   const ep_shape* shapes = nullptr;          // per operand where the descriptor holds EP_ANY, else null
   std::span<const ep_scalar> scalars;        // by slot
@@ -113,7 +113,7 @@ struct PackedKernel {
   std::array<uint64_t, 3> groups{};
 };
 struct PackedLaunch {
-  Primitive* kernel = nullptr;             // a primitive, or null for
+  Primitive* primitive = nullptr;          // a primitive, or null for
   const PackedKernel* compiled = nullptr;  // a compiled kernel
   const ep_shape* shapes = nullptr;
   const ep_scalar* scalars = nullptr;
@@ -160,7 +160,7 @@ class SegmentBuilder {
  public:
   // Runs of the segment must have `bindings` bindings. `constants` may be null.
   SegmentBuilder(DeviceState* device, uint32_t bindings, std::shared_ptr<Constants> constants);
-  // Errors: invalid_argument for an address outside the bindings and constants, or a kernel of another device.
+  // Errors: invalid_argument for an address outside the bindings and constants, or a primitive of another device.
   Status add(const SegmentLaunch& launch);
   // Errors: as above, and invalid_argument for arguments that the entry does not take.
   Status add(const SegmentKernelLaunch& launch);

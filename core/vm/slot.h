@@ -102,8 +102,8 @@ struct alignas(64) Slot {
   bool derived = false;  // `status` is the failure of a source
   // A thread waits for this instruction and should not wait for later ones: it gets its own mark.
   std::atomic<bool> awaited{false};
-  uint16_t output_mask = 0;     // bit i: storages[i] is written
-  Primitive* kernel = nullptr;  // for a launch or pack; retained
+  uint16_t output_mask = 0;        // bit i: storages[i] is written
+  Primitive* primitive = nullptr;  // for a launch or pack; retained
   const OpName* op = nullptr;
   const std::string* label = nullptr;  // as in CallSite
   Status status;                       // the failure, once it is known; ok in a free slot

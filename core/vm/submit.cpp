@@ -109,9 +109,9 @@ class Submission {
     slot_.label = call_site.label;
     slot_.derived = false;
     slot_.awaited.store(false, std::memory_order_relaxed);
-    slot_.kernel = request_.kernel;
-    if (slot_.kernel != nullptr) [[unlikely]]
-      slot_.kernel->retain();
+    slot_.primitive = request_.primitive;
+    if (slot_.primitive != nullptr) [[unlikely]]
+      slot_.primitive->retain();
     slot_.first_tag = stream_.next_tag;
     stream_.next_tag += launches();
     slot_.has_extras = request_.policy != Policy::launch || request_.completion != nullptr ||
@@ -172,7 +172,7 @@ class Submission {
   uint64_t scratch_bytes() const {
     if (request_.list != nullptr) return 0;  // a list has its own scratch
     if (request_.segment != nullptr) return request_.segment->segment->scratch_bytes();
-    return request_.launch != nullptr ? request_.launch->kernel->scratch_bytes : 0;
+    return request_.launch != nullptr ? request_.launch->primitive->scratch_bytes : 0;
   }
 
   void fill_extras() {
@@ -212,8 +212,8 @@ class Submission {
   }
 
   void fill_launch(const OpLaunch& launch) {
-    slot_.kernel = launch.kernel;
-    slot_.kernel->retain();
+    slot_.primitive = launch.primitive;
+    slot_.primitive->retain();
     slot_.scalar_count = static_cast<uint8_t>(launch.scalar_count);
     std::copy_n(launch.scalars, launch.scalar_count, slot_.scalars.begin());
     slot_.has_shapes = launch.shapes != nullptr;

@@ -18,11 +18,12 @@ constexpr uint16_t kSpellings = 64;
 thread_local constinit std::array<uint16_t, kSpellings> current_streams{};  // by spelling_number of the device
 
 Status submit_launch(const OpLaunch& launch, std::span<const Ticket> waits) {
-  DeviceState* device = launch.kernel->device;
+  DeviceState* device = launch.primitive->device;
   TENON_RETURN_IF_ERROR(check_stream(device, launch.stream));
   Stream& stream = device->queue->stream(launch.stream);
   TraceScope trace(launch.op->op, "submit", device);
-  if (launch.kernel->scratch_bytes != 0) TENON_RETURN_IF_ERROR(grow_scratch(stream, launch.kernel->scratch_bytes));
+  if (launch.primitive->scratch_bytes != 0)
+    TENON_RETURN_IF_ERROR(grow_scratch(stream, launch.primitive->scratch_bytes));
   Request request;
   request.stream = &stream;
   request.launch = &launch;
@@ -96,7 +97,7 @@ Status check_stream(const DeviceState* device, uint16_t index) {
 
 Status launch(const OpLaunch& launch, std::span<const Ticket> waits) {
   TENON_RETURN_IF_ERROR(process::usable());
-  return launch.kernel->device->synchronous ? inline_launch(launch, waits) : submit_launch(launch, waits);
+  return launch.primitive->device->synchronous ? inline_launch(launch, waits) : submit_launch(launch, waits);
 }
 
 Result<uint16_t> create_stream(DeviceState* device, int32_t priority) {

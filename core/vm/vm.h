@@ -49,7 +49,7 @@ struct Operand {
 
 // One primitive launch. Everything is borrowed for the call.
 struct OpLaunch {
-  Primitive* kernel = nullptr;
+  Primitive* primitive = nullptr;
   std::span<const Operand> operands;  // in the descriptor's order
   const ep_shape* shapes = nullptr;   // per operand where the descriptor holds EP_ANY, else null
   const ep_scalar* scalars = nullptr;
@@ -79,9 +79,9 @@ struct GraphLaunch {
 // `launch`; a fault names its node.
 Status launch(const GraphLaunch& launch);
 
-// Packs `src`, a constant with the layout of the descriptor of `kernel`, into the pack_bytes bytes at `dst`. Every
-// kernel with the same pack_layout can use the result. Errors are reported as by `launch`.
-Status pack(Primitive* kernel, const Operand& dst, const Operand& src);
+// Packs `src`, a constant with the layout of the descriptor of `primitive`, into the pack_bytes bytes at `dst`. Every
+// primitive with the same pack_layout can use the result. Errors are reported as by `launch`.
+Status pack(Primitive* primitive, const Operand& dst, const Operand& src);
 
 // Copies `bytes` between two storages. Between two devices a copy stream is used.
 Status copy(const Operand& dst, const Operand& src, uint64_t bytes, std::span<const Ticket> waits);

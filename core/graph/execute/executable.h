@@ -120,7 +120,7 @@ struct PrepareOptions {
   bool whole_graphs = true;  // compiles the parts that a device takes as whole graphs into islands
   // True: steps are prepared and scheduled. False: each step runs by itself, like an eager op.
   bool scheduled = true;
-  // Kernels may use packed constants. Results may then differ from eager results by roundings.
+  // Primitives may use packed constants. Results may then differ from eager results by roundings.
   bool packed = true;
   // over[i]: the input whose new state is result i; runs bind the tensor of that input to the result. kNoInput, or no
   // element: result i is not a state. If every step from the input to the result may overwrite what it reads, the state

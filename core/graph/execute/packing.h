@@ -1,5 +1,5 @@
-// Prepares constants before the first run: packs those that kernels take packed, and reads the others from their files
-// if they are unread (core/tensor/unread.h). Internal to core/graph/execute.
+// Prepares constants before the first run: packs those that primitives take packed, and reads the others from their
+// files if they are unread (core/tensor/unread.h). Internal to core/graph/execute.
 #pragma once
 
 #include <memory>

@@ -9,7 +9,7 @@ namespace tenon::graph {
 
 struct PartWrite {
   Step whole;           // copies the first input
-  Step part;            // copies the second input into the part; uses the kernel of the step (Step::prepared)
+  Step part;            // copies the second input into the part; uses the primitive of the step (Step::prepared)
   uint64_t offset = 0;  // offset of the part in the result, in bytes
 };
 

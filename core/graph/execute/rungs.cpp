@@ -81,7 +81,7 @@ class Rungs {
   void prepare_step(Step step) {
     const std::shared_ptr<const Prepared> prepared = prepare_launch(program_, step, packed_);
     if (prepared->rung == Rung::decomposed) return decompose(step, *prepared);
-    if (prepared->rung == Rung::native && prepared->kernel != nullptr) {
+    if (prepared->rung == Rung::native && prepared->primitive != nullptr) {
       if (replace_inputs(&step, *prepared)) return prepare_step(std::move(step));
       if (fits_segment(*prepared).ok()) {
         give(step, prepared->written());

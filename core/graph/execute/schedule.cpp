@@ -455,12 +455,12 @@ class Scheduling {
     const Prepared& prepared = *step.prepared;
     ExecutionEntry entry{std::string(step.op->name),
                          prepared.device->opened->spelling,
-                         prepared.kernel->implementation,
+                         prepared.primitive->implementation,
                          Rung::native,
                          prepared.reason,
                          1,
                          0,
-                         std::string(tier_name(prepared.kernel->tier))};
+                         std::string(tier_name(prepared.primitive->tier))};
     if (step.dense_copy) {
       const TensorMeta& meta = program_.values[step.outputs[0]].meta;
       entry.op = kDenseCopy;

@@ -182,7 +182,7 @@ class Pattern {
     return make_meta(graph_[id].device, {dtype, dims, contiguous_strides(dims)});
   }
 
-  // True if the device has a kernel for the op itself, or if it cannot be asked.
+  // True if the device has a primitive for the op itself, or if it cannot be asked.
   bool runs_whole() const {
     const bool masks = mask() != 0;
     Tensor inputs[] = {at_hints(query_), at_hints(turned_), at_hints(value_),

@@ -24,7 +24,7 @@ bool FaultyMachine::open_again() {
 }
 
 void FaultyMachine::close() {
-  drop_kernels();
+  drop_primitives();
   try {
     tenon::retire("faulty");
   } catch (const Error& error) {
@@ -59,7 +59,7 @@ Result<StorageHandle> FaultyMachine::allocate(int device, uint64_t words) {
 
 Status FaultyMachine::mix(int device, int stream, View dst, View a, View b, int64_t words, int64_t tag, int64_t how,
                           bool whole) {
-  const Result<Primitive*> made = persist([&] { return kernel(device, words); });
+  const Result<Primitive*> made = persist([&] { return primitive(device, words); });
   if (!made.ok()) return made.status();
   return AsyncMachine::mix(device, stream, dst, a, b, words, tag, how, whole);
 }

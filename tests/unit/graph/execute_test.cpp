@@ -303,7 +303,7 @@ TEST(Execute, ARunRefusesInputsThatTheProgramWasNotPreparedFor) {
             "Input 0 of the program must be f32 [2, 3] on cpu:0, but an undefined tensor was given.");
 }
 
-TEST(Execute, ExecutablesShareTheWeightsThatTheirKernelsHavePacked) {
+TEST(Execute, ExecutablesShareTheWeightsThatTheirPrimitivesHavePacked) {
   const Tensor weight = random_tensor({512, 512}, 9);
   const Program code = [&](const TensorList& in) -> TensorList { return {matmul(in[0], weight)}; };
   const TensorList few{random_tensor({32, 512}, 1)}, more{random_tensor({64, 512}, 2)};
@@ -409,7 +409,7 @@ TEST(SegmentBuilders, RefusePlacesThatNoRunHas) {
   const NodeName name{{"relu"}, 0, {}, ""};
   const vm::SegmentAddress wrong[] = {vm::SegmentAddress::binding(0, 0), vm::SegmentAddress::binding(2, 0)};
   vm::SegmentLaunch launch;
-  launch.kernel = program.schedule->pieces[0].segment->launches()[0].kernel;
+  launch.primitive = program.schedule->pieces[0].segment->launches()[0].primitive;
   launch.operands = wrong;
   launch.name = &name;
   EXPECT_EQ(builder.add(launch).message(), "A launch of relu has an operand in binding 2, but the segment has 2.");

@@ -1,4 +1,4 @@
-// Constants that kernels take packed: on the CPU provider, whose convolutions prefer that, and on the asynchronous
+// Constants that primitives take packed: on the CPU provider, whose convolutions prefer that, and on the asynchronous
 // fake, which packs every constant.
 #include "core/interpreter/constant.h"
 
@@ -26,7 +26,7 @@ namespace {
 
 using fakes::async_control;
 
-// Runs every kernel with the tensors of `constants` as constants, like a program that holds them.
+// Runs every primitive with the tensors of `constants` as constants, like a program that holds them.
 class WithConstants final : public Interpreter {
  public:
   explicit WithConstants(std::vector<Tensor> constants) {
@@ -48,7 +48,7 @@ class WithConstants final : public Interpreter {
     run_prepared(&owned, *prepared);
   }
 
-  std::unique_ptr<Prepared> prepared;  // of the last kernel
+  std::unique_ptr<Prepared> prepared;  // of the last primitive
 
  private:
   Constant* constant_of(const Tensor* tensor) const {
@@ -155,7 +155,7 @@ TEST_F(ConstantTest, PackedHasTheBitsOfUnpackedOnAQueue) {
   }
 }
 
-TEST_F(ConstantTest, KernelsOfOneLayoutShareWhatIsPacked) {
+TEST_F(ConstantTest, PrimitivesOfOneLayoutShareWhatIsPacked) {
   const Device device = packing_device();
   const Tensor w = positive_floats({4, 3, 3, 3}, 2, device);
   const std::shared_ptr<Constant> held = Constant::of(w);
@@ -169,7 +169,7 @@ TEST_F(ConstantTest, KernelsOfOneLayoutShareWhatIsPacked) {
   EXPECT_EQ(held->packed_bytes(), 4u * 3 * 3 * 3 * sizeof(float));
 }
 
-TEST_F(ConstantTest, WhatServesOneKernelAloneIsPackedForEach) {
+TEST_F(ConstantTest, WhatServesOnePrimitiveAloneIsPackedForEach) {
   const Device device = packing_device();
   async_control().packs_alone = true;
   const Tensor w = positive_floats({4, 3, 3, 3}, 2, device);
@@ -232,7 +232,7 @@ TEST_F(ConstantTest, MemoryIsCountedAndGivenBack) {
       ADD_FAILURE() << "the original is gone";
     } catch (const Error& error) {
       EXPECT_EQ(std::string(error.what()),
-                "conv: a constant of shape [64, 16, 3, 3] was dropped, but a kernel needs it as it was.");
+                "conv: a constant of shape [64, 16, 3, 3] was dropped, but a primitive needs it as it was.");
     }
   }
   EXPECT_EQ(device.memory_stats().packed, 0u);
@@ -264,7 +264,7 @@ TEST_F(ConstantTest, WhatNobodyHasReadIsReadForPackingAlone) {
     EXPECT_TRUE(is_unread(unread));
     EXPECT_GE(cpu.memory_stats().live, before + bytes);
     EXPECT_LT(cpu.memory_stats().live, before + bytes + bytes / 2);
-    broken = true;  // the packed bytes serve the next kernels, and the elements are not read
+    broken = true;  // the packed bytes serve the next primitives, and the elements are not read
     EXPECT_EQ(with_constant(conv, x, unread).to_host<float>(), wanted);
     broken = false;
     EXPECT_EQ(conv(x, unread).to_host<float>(), wanted);  // needs the elements as they are

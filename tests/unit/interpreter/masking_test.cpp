@@ -170,7 +170,7 @@ class Masking : public ::testing::Test {
   void TearDown() override { ASSERT_TRUE(loader::set_argument("fallback", "host").ok()); }
 
   // Refuses `kind` while no earlier choice is remembered: it runs in a new thread with new tables, and clears the cache
-  // of kernels.
+  // of primitives.
   void on_fresh_tables(int32_t kind, const std::function<void(Device)>& body) {
     const Device device("masking");
     clear_primitive_cache(device.state());
@@ -436,7 +436,7 @@ TEST_F(Masking, WithFallbackNativeARefusalIsAnError) {
 
 class Limits : public Masking {
  protected:
-  // Runs `body` with empty tables and an empty kernel cache.
+  // Runs `body` with empty tables and an empty primitive cache.
   void fresh(const std::function<void(Device)>& body) {
     on_fresh_tables(0, [&](Device device) { body(device); });
   }
@@ -501,7 +501,7 @@ TEST_F(Limits, ALaunchThatIsRefusedForItsSizeRunsWithNumbersAndIsInTheReason) {
   });
 }
 
-// The class of element-wise ops, flat and folded, reaches a size that its kernel refuses. The op ran once, with
+// The class of element-wise ops, flat and folded, reaches a size that its primitive refuses. The op ran once, with
 // numbers.
 TEST_F(Limits, ALaunchThatWasRefusedIsNoneInTheReport) {
   const auto launches = [] {

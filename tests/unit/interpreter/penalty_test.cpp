@@ -15,7 +15,7 @@
 namespace tenon {
 namespace {
 
-// Reads the penalty of the last kernel that runs under it, and runs it.
+// Reads the penalty of the last primitive that runs under it, and runs it.
 class Asking final : public Interpreter {
  public:
   std::string name() const override { return "the asking interpreter"; }
@@ -67,7 +67,7 @@ TEST(Penalty, OfPoolingWithPositionsIsThatOfCopiesIntoRows) {
   EXPECT_EQ(penalty_in(with_positions, last), (32 * 64 + 32 * 16) * sizeof(float));
 }
 
-TEST(Penalty, OfKernelsThatWalkAnyOrderIsZero) {
+TEST(Penalty, OfPrimitivesThatWalkAnyOrderIsZero) {
   const Device cpu("cpu");
   const Tensor x = positive_floats({1, 32, 8, 8}, 1, cpu), last = contiguous(x, "channels_last");
   const Tensor list = positive_floats({32}, 2, cpu);

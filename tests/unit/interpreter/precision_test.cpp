@@ -101,9 +101,9 @@ TEST_F(Demand, NoRungBelowNativeMakesItAnError) {
 TEST_F(Demand, WhatTheDeviceStatesReachesNoProvider) {
   const Tensor x = positive_floats({4, 7}, 1, device());
   under(Precision::stated, [&] { sqrt(x); });
-  const uint64_t kernels = primitive_cache_stats(device().state()).kernels;
+  const uint64_t primitives = primitive_cache_stats(device().state()).primitives;
   under(Precision::relaxed, [&] { sqrt(x); });
-  EXPECT_EQ(primitive_cache_stats(device().state()).kernels, kernels) << "one primitive serves both";
+  EXPECT_EQ(primitive_cache_stats(device().state()).primitives, primitives) << "one primitive serves both";
   EXPECT_EQ(fakes::masking_control().demands, 0u);
   under(Precision::full, [&] { sqrt(x); });
   EXPECT_EQ(fakes::masking_control().demands, 1u) << "the provider may keep more than its device states";

@@ -38,40 +38,40 @@ class Granting {
 };
 
 // The primitive of dst = neg(src), where src has the given dims and strides.
-const Primitive* kernel_of(std::array<int64_t, 2> dims, std::array<int64_t, 2> strides) {
+const Primitive* primitive_of(std::array<int64_t, 2> dims, std::array<int64_t, 2> strides) {
   ep_primitive_desc desc{};
   desc.kind = EP_PRIMITIVE_unary;
   desc.operand_count = 2;
   desc.operands[0] = {EP_ROLE_DST, EP_DTYPE_f32, 2, 0, 0, {dims[0], dims[1]}, {1000, 1}};
   desc.operands[1] = {EP_ROLE_SRC, EP_DTYPE_f32, 2, 0, 0, {dims[0], dims[1]}, {strides[0], strides[1]}};
   desc.attributes.unary.op = EP_UNARY_neg;
-  Resolved resolved = value_or_throw(resolve_kernel(Granting::state(), desc, nullptr, 0));
-  resolved.kernel->release(1);  // the cache keeps it
-  return resolved.kernel;
+  Resolved resolved = value_or_throw(resolve_primitive(Granting::state(), desc, nullptr, 0));
+  resolved.primitive->release(1);  // the cache keeps it
+  return resolved.primitive;
 }
 
-TEST(ResolveKernel, OneServesAllLengthsAndStridesWhereTheDeviceGrantsIt) {
+TEST(ResolvePrimitive, OneServesAllLengthsAndStridesWhereTheDeviceGrantsIt) {
   const Granting all(EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES);
-  const Primitive* kernel = kernel_of({4, 6}, {20, 2});
-  EXPECT_EQ(kernel_of({5, 7}, {20, 2}), kernel);
-  EXPECT_EQ(kernel_of({5, 7}, {40, 3}), kernel);
-  EXPECT_NE(kernel_of({5, 7}, {40, 1}), kernel) << "a stride of 1 stays";
-  EXPECT_NE(kernel_of({5, 7}, {0, 3}), kernel) << "a stride of 0 stays";
+  const Primitive* primitive = primitive_of({4, 6}, {20, 2});
+  EXPECT_EQ(primitive_of({5, 7}, {20, 2}), primitive);
+  EXPECT_EQ(primitive_of({5, 7}, {40, 3}), primitive);
+  EXPECT_NE(primitive_of({5, 7}, {40, 1}), primitive) << "a stride of 1 stays";
+  EXPECT_NE(primitive_of({5, 7}, {0, 3}), primitive) << "a stride of 0 stays";
 }
 
-TEST(ResolveKernel, StridesStayWhereTheDeviceGrantsLengthsAlone) {
+TEST(ResolvePrimitive, StridesStayWhereTheDeviceGrantsLengthsAlone) {
   const Granting dims(EP_SUPPORT_FLAG_ANY_DIMS);
-  const Primitive* kernel = kernel_of({4, 6}, {20, 2});
-  EXPECT_EQ(kernel_of({5, 7}, {20, 2}), kernel);
-  EXPECT_NE(kernel_of({4, 6}, {40, 2}), kernel);
+  const Primitive* primitive = primitive_of({4, 6}, {20, 2});
+  EXPECT_EQ(primitive_of({5, 7}, {20, 2}), primitive);
+  EXPECT_NE(primitive_of({4, 6}, {40, 2}), primitive);
 }
 
-TEST(ResolveKernel, EachShapeHasItsOwnWhereTheDeviceGrantsNothing) {
+TEST(ResolvePrimitive, EachShapeHasItsOwnWhereTheDeviceGrantsNothing) {
   const Granting none(EP_SUPPORT_FLAG_ANY_STRIDES);
-  const Primitive* kernel = kernel_of({4, 6}, {20, 2});
-  EXPECT_EQ(kernel_of({4, 6}, {20, 2}), kernel);
-  EXPECT_NE(kernel_of({5, 7}, {20, 2}), kernel);
-  EXPECT_NE(kernel_of({4, 6}, {20, 3}), kernel);
+  const Primitive* primitive = primitive_of({4, 6}, {20, 2});
+  EXPECT_EQ(primitive_of({4, 6}, {20, 2}), primitive);
+  EXPECT_NE(primitive_of({5, 7}, {20, 2}), primitive);
+  EXPECT_NE(primitive_of({4, 6}, {20, 3}), primitive);
 }
 
 }  // namespace

@@ -140,8 +140,8 @@ TEST(MemoryGrowth, LevelsOffOverTenThousandShapes) {
     const Tensor z = conv2d(image, filled(random, {3, 2, 1, 1}, device));
     ASSERT_EQ(add(z, z).elements(), 3 * rows * columns);
     if (i % 500 != 0) return;
-    const PrimitiveCacheStats kernels = primitive_cache_stats(device.state());
-    EXPECT_LE(kernels.bytes, kernels.byte_limit);
+    const PrimitiveCacheStats primitives = primitive_cache_stats(device.state());
+    EXPECT_LE(primitives.bytes, primitives.byte_limit);
     most_cached = std::max(most_cached, device.memory_stats().cached);
   });
   EXPECT_LE(most_cached, std::max(64 * kMiB, device.memory_stats().peak));

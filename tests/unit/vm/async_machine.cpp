@@ -63,20 +63,20 @@ AsyncMachine* AsyncMachine::open_new(const std::string& provider) {
   return made;
 }
 
-Result<Primitive*> AsyncMachine::kernel(int device, int64_t words, uint64_t scratch) {
+Result<Primitive*> AsyncMachine::primitive(int device, int64_t words, uint64_t scratch) {
   std::lock_guard lock(mutex_);
-  const auto found = kernels_.find({device, words, scratch});
-  if (found != kernels_.end()) return found->second;
-  TENON_ASSIGN_OR_RETURN(Primitive * kernel, make_kernel(this->device(device), mix_desc(words)));
-  kernel->scratch_bytes = scratch;
-  kernels_[{device, words, scratch}] = kernel;
-  return kernel;
+  const auto found = primitives_.find({device, words, scratch});
+  if (found != primitives_.end()) return found->second;
+  TENON_ASSIGN_OR_RETURN(Primitive * primitive, make_primitive(this->device(device), mix_desc(words)));
+  primitive->scratch_bytes = scratch;
+  primitives_[{device, words, scratch}] = primitive;
+  return primitive;
 }
 
-void AsyncMachine::drop_kernels() {
+void AsyncMachine::drop_primitives() {
   std::lock_guard lock(mutex_);
-  for (const auto& [key, kernel] : kernels_) kernel->release();
-  kernels_.clear();
+  for (const auto& [key, primitive] : primitives_) primitive->release();
+  primitives_.clear();
 }
 
 Status AsyncMachine::mix(int device, int stream, View dst, View a, View b, int64_t words, int64_t tag, int64_t how,
@@ -86,8 +86,8 @@ Status AsyncMachine::mix(int device, int stream, View dst, View a, View b, int64
 
 Status AsyncMachine::mix(int device, int stream, View dst, View a, View b, int64_t words, int64_t tag, int64_t how,
                          bool whole, Extra extra) {
-  TENON_ASSIGN_OR_RETURN(Primitive * kernel, this->kernel(device, words, extra.scratch));
-  Launch one{kernel, stream, dst, a, b, whole, {{EP_DTYPE_i64, 0, {}}, {EP_DTYPE_i64, 0, {}}}, extra.workspace};
+  TENON_ASSIGN_OR_RETURN(Primitive * primitive, this->primitive(device, words, extra.scratch));
+  Launch one{primitive, stream, dst, a, b, whole, {{EP_DTYPE_i64, 0, {}}, {EP_DTYPE_i64, 0, {}}}, extra.workspace};
   one.scalars[0].value.i64 = tag;
   one.scalars[1].value.i64 = how;
   return launch(one);

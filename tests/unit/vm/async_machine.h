@@ -25,12 +25,12 @@ class AsyncMachine : public Machine {
   explicit AsyncMachine(const std::string& provider)
       : Machine(fmt::format("{}:0", provider), fmt::format("{}:1", provider)) {}
 
-  // The kernel of dst = 31*a + b + tag over `words` words, cached. `scratch` is its persistent scratch in bytes.
-  Result<Primitive*> kernel(int device, int64_t words, uint64_t scratch = 0);
+  // The primitive of dst = 31*a + b + tag over `words` words, cached. `scratch` is its persistent scratch in bytes.
+  Result<Primitive*> primitive(int device, int64_t words, uint64_t scratch = 0);
 
   Status mix(int device, int stream, View dst, View a, View b, int64_t words, int64_t tag, int64_t how,
              bool whole) override;
-  // A kernel with this many bytes of workspace and scratch.
+  // A primitive with this many bytes of workspace and scratch.
   struct Extra {
     uint64_t workspace = 0;
     uint64_t scratch = 0;
@@ -41,7 +41,7 @@ class AsyncMachine : public Machine {
   std::string violation() const override { return fakes::async_control().violation(); }
 
  protected:
-  void drop_kernels();
+  void drop_primitives();
   // The descriptor of dst = 31*a + b + tag.
   static ep_primitive_desc mix_desc(int64_t words);
 
@@ -49,7 +49,7 @@ class AsyncMachine : public Machine {
   static AsyncMachine* open_new(const std::string& provider);
 
   std::mutex mutex_;
-  std::map<std::tuple<int, int64_t, uint64_t>, Primitive*> kernels_;
+  std::map<std::tuple<int, int64_t, uint64_t>, Primitive*> primitives_;
 };
 
 }  // namespace tenon::testing

@@ -39,7 +39,7 @@ class CommandLists : public Machines {
       scalars[1].value.i64 = i == odd ? how : fakes::kMixRuns;
       const NodeName name{{"mix"}, vm::kNoInputs, {}, fmt::format("node {} (/mix)", i + 1)};
       vm::SegmentLaunch launch;
-      launch.kernel = std::move(on.kernel(0, kWords, scratch)).value();
+      launch.primitive = std::move(on.primitive(0, kWords, scratch)).value();
       launch.operands = operands;
       launch.scalars = scalars;
       launch.name = &name;
@@ -266,7 +266,7 @@ TEST_F(CommandLists, OfARetiredDeviceSayThatItIsGone) {
     const ep_scalar scalars[2] = {{EP_DTYPE_i64, 0, {}}, {EP_DTYPE_i64, 0, {}}};
     const NodeName name{{"mix"}, vm::kNoInputs, {}, ""};
     vm::SegmentLaunch launch;
-    launch.kernel = std::move(on.kernel(0, kWords)).value();
+    launch.primitive = std::move(on.primitive(0, kWords)).value();
     launch.operands = operands;
     launch.scalars = scalars;
     launch.name = &name;
@@ -274,7 +274,7 @@ TEST_F(CommandLists, OfARetiredDeviceSayThatItIsGone) {
     const vm::CommandList::Binding bindings[] = {{{a.get(), 0, false, false}, kBytes},
                                                  {{b.get(), 0, true, true}, kBytes}};
     list = std::move(vm::CommandList::record(builder.finish(), bindings)).value();
-    launch.kernel->release();
+    launch.primitive->release();
   }
   vm::destroy_command_lists(on.device(0));
   EXPECT_EQ(fakes::async_control().command_lists.load(), 0);

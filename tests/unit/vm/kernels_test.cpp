@@ -147,7 +147,7 @@ TEST_F(Kernels, StandBesidePrimitives) {
   scalars[0].value.i64 = 9;
   const NodeName name{{"mix"}, vm::kNoInputs, {}, "node 2 (/mix)"};
   vm::SegmentLaunch launch;
-  launch.kernel = std::move(machine.kernel(0, kWords)).value();
+  launch.primitive = std::move(machine.primitive(0, kWords)).value();
   launch.operands = operands;
   launch.scalars = scalars;
   launch.name = &name;

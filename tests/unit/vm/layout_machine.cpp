@@ -73,15 +73,15 @@ Status LayoutMachine::mix(int device, int stream, View dst, View a, View b, int6
   std::vector<StorageHandle> kept;
   TENON_ASSIGN_OR_RETURN(const View first, in_layout(a, words, draw, &desc.operands[1], &kept));
   TENON_ASSIGN_OR_RETURN(const View second, in_layout(b, words, draw >> 16, &desc.operands[2], &kept));
-  const Result<Resolved> resolved = resolve_kernel(this->device(device), desc, nullptr, 0);
+  const Result<Resolved> resolved = resolve_primitive(this->device(device), desc, nullptr, 0);
   if (!resolved.ok()) {  // the fake refuses this mixture
     return AsyncMachine::mix(device, stream, dst, a, b, words, tag, how, whole);
   }
-  Launch one{resolved->kernel, stream, dst, first, second, whole, {{EP_DTYPE_i64, 0, {}}, {EP_DTYPE_i64, 0, {}}}};
+  Launch one{resolved->primitive, stream, dst, first, second, whole, {{EP_DTYPE_i64, 0, {}}, {EP_DTYPE_i64, 0, {}}}};
   one.scalars[0].value.i64 = tag;
   one.scalars[1].value.i64 = how;
   const Status status = launch(one);
-  resolved->kernel->release();
+  resolved->primitive->release();
   return status;
 }
 

@@ -82,18 +82,18 @@ uint64_t Machine::settle() const {
   return errors;
 }
 
-Result<Primitive*> Machine::make_kernel(DeviceState* device, const ep_primitive_desc& desc) {
+Result<Primitive*> Machine::make_primitive(DeviceState* device, const ep_primitive_desc& desc) {
   ep_primitive_info info{};
   info.struct_size = sizeof info;
   info.struct_type = EP_STRUCT_PRIMITIVE_INFO;
-  ep_primitive* primitive = nullptr;
+  ep_primitive* handle = nullptr;
   ep_error* error = nullptr;
-  const ep_status code = device->ops.primitive_create(device->handle, &desc, &primitive, &info, &error);
+  const ep_status code = device->ops.primitive_create(device->handle, &desc, &handle, &info, &error);
   TENON_RETURN_IF_ERROR(loader::take_error(code, error, "creating mix on " + device->opened->spelling));
-  auto* kernel = new Primitive;
-  kernel->device = device;
-  kernel->primitive = primitive;
-  return kernel;
+  auto* primitive = new Primitive;
+  primitive->device = device;
+  primitive->handle = handle;
+  return primitive;
 }
 
 Status Machine::launch(const Launch& launch) {
@@ -102,7 +102,7 @@ Status Machine::launch(const Launch& launch) {
   TENON_ASSIGN_OR_RETURN(const vm::Operand dst, operand(launch.dst, true, launch.whole));
   const vm::Operand operands[] = {dst, a, b};
   vm::OpLaunch op;
-  op.kernel = launch.kernel;
+  op.primitive = launch.primitive;
   op.workspace_bytes = launch.workspace;
   op.operands = operands;
   op.scalars = launch.scalars;

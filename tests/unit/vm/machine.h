@@ -62,10 +62,10 @@ class Machine {
 
   // Marks the devices as closed. open() opens them again.
   void forget();
-  static Result<Primitive*> make_kernel(DeviceState* device, const ep_primitive_desc& desc);
+  static Result<Primitive*> make_primitive(DeviceState* device, const ep_primitive_desc& desc);
 
   struct Launch {
-    Primitive* kernel;
+    Primitive* primitive;
     int stream;
     View dst, a, b;  // without a storage: a scalar
     bool whole;

@@ -285,7 +285,7 @@ TEST_F(Machines, WhatIsPendingIsToldWithWhatItWaitsFor) {
       << text;
 }
 
-// A kernel that needs more scratch than the one before may get the same block.
+// A primitive that needs more scratch than the one before may get the same block.
 TEST_F(Machines, ScratchIsZeroedToTheEndOfItsBlock) {
   StorageHandle a = filled(0, 3);
   StorageHandle b = filled(0, 4);

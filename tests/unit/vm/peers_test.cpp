@@ -83,7 +83,7 @@ class Passing : public AsyncMachine {
   explicit Passing(const std::string& provider) : AsyncMachine(provider), provider_(provider) {}
   void close() {
     settle();
-    drop_kernels();
+    drop_primitives();
     tenon::retire(provider_);
     forget();
   }

@@ -40,7 +40,7 @@ class AsyncSegments : public Machines {
     scalars[1].value.i64 = how.how;
     const NodeName name{{"mix"}, vm::kNoInputs, {}, fmt::format("node {} (/mix)", ++nodes_)};
     vm::SegmentLaunch launch;
-    launch.kernel = std::move(machine.kernel(0, kWords, how.scratch)).value();
+    launch.primitive = std::move(machine.primitive(0, kWords, how.scratch)).value();
     launch.operands = operands;
     launch.scalars = scalars;
     launch.workspace = how.workspace;
@@ -380,16 +380,16 @@ class SyncSegments : public ::testing::Test {
 
   Status run(uint64_t scratch_bytes) { return run(scratch_bytes, out_.get()); }
   Status run(uint64_t scratch_bytes, Storage* out) {
-    auto* kernel = new Primitive;
-    kernel->device = host_.state();
-    kernel->scratch_bytes = scratch_bytes;
+    auto* primitive = new Primitive;
+    primitive->device = host_.state();
+    primitive->scratch_bytes = scratch_bytes;
     vm::SegmentBuilder builder(host_.state(), 1, nullptr);
     const SegmentAddress address = SegmentAddress::binding(0, 0);
     for (int i = 0; i < 10; ++i) {
       const NodeName name{{"mix"}, vm::kNoInputs, {}, fmt::format("node {}", i)};
-      EXPECT_TRUE(builder.add({kernel, std::span(&address, 1), nullptr, {}, {}, &name}).ok());
+      EXPECT_TRUE(builder.add({primitive, std::span(&address, 1), nullptr, {}, {}, &name}).ok());
     }
-    kernel->release();
+    primitive->release();
     const vm::Operand binding(out, 0, true, true);
     return vm::run({builder.finish().get(), std::span(&binding, 1), 0});
   }

@@ -41,28 +41,28 @@ class ProviderMachine final : public Machine {
   // dst = op(a, b), where b is `scalar` if it has no storage.
   Status binary(int device, int stream, int32_t op, int64_t words, View dst, bool whole, View a, View b,
                 int64_t scalar) {
-    TENON_ASSIGN_OR_RETURN(Primitive * kernel, this->kernel(device, op, words, b.storage == nullptr));
-    Launch one{kernel, stream, dst, a, b, whole, {{EP_DTYPE_i32, 0, {}}, {EP_DTYPE_i32, 0, {}}}};
+    TENON_ASSIGN_OR_RETURN(Primitive * primitive, this->primitive(device, op, words, b.storage == nullptr));
+    Launch one{primitive, stream, dst, a, b, whole, {{EP_DTYPE_i32, 0, {}}, {EP_DTYPE_i32, 0, {}}}};
     one.scalars[1].value.i64 = scalar;
     return launch(one);
   }
 
-  Result<Primitive*> kernel(int device, int32_t op, int64_t words, bool scalar) {
+  Result<Primitive*> primitive(int device, int32_t op, int64_t words, bool scalar) {
     std::lock_guard lock(mutex_);
-    Primitive*& kernel = kernels_[{device, op, words, scalar}];
-    if (kernel != nullptr) return kernel;
+    Primitive*& primitive = primitives_[{device, op, words, scalar}];
+    if (primitive != nullptr) return primitive;
     ep_primitive_desc desc =
         provider::descriptor(EP_PRIMITIVE_binary, {provider::dense(EP_ROLE_DST, EP_DTYPE_i32, {words}),
                                                    provider::dense(EP_ROLE_SRC, EP_DTYPE_i32, {words}),
                                                    scalar ? provider::scalar_operand(EP_ROLE_SRC_B, EP_DTYPE_i32)
                                                           : provider::dense(EP_ROLE_SRC_B, EP_DTYPE_i32, {words})});
     desc.attributes.binary.op = op;
-    TENON_ASSIGN_OR_RETURN(kernel, make_kernel(this->device(device), desc));
-    return kernel;
+    TENON_ASSIGN_OR_RETURN(primitive, make_primitive(this->device(device), desc));
+    return primitive;
   }
 
   std::mutex mutex_;
-  std::map<std::tuple<int, int32_t, int64_t, bool>, Primitive*> kernels_;
+  std::map<std::tuple<int, int32_t, int64_t, bool>, Primitive*> primitives_;
 };
 
 Machine* open_machine() {
