@@ -16,7 +16,7 @@ namespace {
 // True if ops of the calling thread reach the eager interpreter, not a recording.
 bool computes() { return &autograd::interpreter_below() == &eager_interpreter(); }
 
-void check_frozen(const CompileOptions& options, const Recording& recording) {
+void check_frozen(const CompileOptions& options, const RecordedFunction& recording) {
   for (const auto& [tensor, version] : recording.frozen) {
     if (write_count(tensor) == version) continue;
     throw Error(Code::invalid_argument,
@@ -27,7 +27,7 @@ void check_frozen(const CompileOptions& options, const Recording& recording) {
   }
 }
 
-std::vector<ArgumentDims> dims_of(const Recording& recording) {
+std::vector<ArgumentDims> dims_of(const RecordedFunction& recording) {
   std::vector<size_t> begins{0};  // where the dims of each argument begin
   for (const size_t rank : recording.argument_ranks) begins.push_back(begins.back() + rank);
   std::vector<ArgumentDims> all;
@@ -57,7 +57,7 @@ symbolic::Values values_of(const std::vector<ArgumentDims>& arguments, const gra
   return values;
 }
 
-std::shared_ptr<Backward> backward_of(const Recording& recording, const std::vector<ArgumentDims>& dims,
+std::shared_ptr<Backward> backward_of(const RecordedFunction& recording, const std::vector<ArgumentDims>& dims,
                                       const Making& making) {
   return recording.backward == nullptr ? nullptr : std::make_shared<Backward>(recording.backward, dims, making);
 }
@@ -98,7 +98,7 @@ std::shared_ptr<const BackwardProgram> Backward::program(Programs* programs, con
   return known_program = std::make_shared<const BackwardProgram>(std::move(made));
 }
 
-Entry::Entry(Recording recording, const Making& making)
+Entry::Entry(RecordedFunction recording, const Making& making)
     : recording_(std::move(recording)),
       making_(making),
       dims_(dims_of(recording_)),

@@ -9,7 +9,7 @@
 #include <shared_mutex>
 #include <vector>
 
-#include "core/compile/recording.h"
+#include "core/compile/recorded_function.h"
 #include "core/compile/split.h"
 #include "core/graph/execute/executable.h"
 #include "core/graph/passes/passes.h"
@@ -81,9 +81,9 @@ struct GradientFunction {
 // A recording and the programs that were prepared from it.
 class Entry {
  public:
-  Entry(Recording recording, const Making& making);
+  Entry(RecordedFunction recording, const Making& making);
 
-  const Recording& recording() const { return recording_; }
+  const RecordedFunction& recording() const { return recording_; }
   bool serves(const CallShape& shape, const TensorList& inputs) const;
   // Errors: those of graph::prepare.
   std::shared_ptr<Programs> programs(const CallShape& shape);
@@ -103,7 +103,7 @@ class Entry {
   Status differs;  // error for all later calls if the second recording differed; guarded by Callable::recording_
 
  private:
-  Recording recording_;
+  RecordedFunction recording_;
   const Making making_;
   const std::vector<ArgumentDims> dims_;
   const std::shared_ptr<Backward> backward_;

@@ -3,7 +3,7 @@
 #include <unordered_map>
 
 #include "core/compile/parts.h"
-#include "core/compile/recording.h"
+#include "core/compile/recorded_function.h"
 #include "core/graph/text.h"
 #include "core/ops/op_call.h"
 #include "core/ops/scalar_patch.h"
@@ -173,7 +173,7 @@ class Programs {
 
 class Comparison {
  public:
-  Comparison(const Recording& first, const Recording& second)
+  Comparison(const RecordedFunction& first, const RecordedFunction& second)
       : first_(first), second_(second), programs_(first.recorded, second.recorded) {}
 
   std::string run() {
@@ -248,14 +248,16 @@ class Comparison {
                : "it left other gradients on leaves";
   }
 
-  const Recording& first_;
-  const Recording& second_;
+  const RecordedFunction& first_;
+  const RecordedFunction& second_;
   Programs programs_;
 };
 
 }  // namespace
 
-std::string difference(const Recording& first, const Recording& second) { return Comparison(first, second).run(); }
+std::string difference(const RecordedFunction& first, const RecordedFunction& second) {
+  return Comparison(first, second).run();
+}
 
 bool same_program(const Graph& a, const Graph& b) {
   Programs programs(a, b);

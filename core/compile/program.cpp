@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/autograd/autograd.h"
-#include "core/compile/recording.h"
+#include "core/compile/recorded_function.h"
 #include "core/ops/ops.h"
 #include "primitives/text/format.h"
 
@@ -22,7 +22,7 @@ TensorList apart(const std::string& name, const TensorList& examples) {
   return made;
 }
 
-void refuse_effects(const std::string& name, const Recording& recording) {
+void refuse_effects(const std::string& name, const RecordedFunction& recording) {
   if (!recording.writes.empty()) {
     const Argument& written = recording.arguments[recording.writes.front().argument];
     const bool own = written.of == RootOf::input;
@@ -63,7 +63,7 @@ graph::Graph record_program(const std::function<TensorList(const TensorList&)>& 
   options.name = name;
   const TensorList inputs = apart(name, examples);
   Taken taken = record(function, options, inputs, {}, nullptr, Writes::kept, lacks);
-  Recording& recording = *taken.recording;
+  RecordedFunction& recording = *taken.recording;
   refuse_effects(name, recording);
   graph::Graph program = std::move(recording.recorded);
   const std::vector<graph::ValueId> all(program.inputs().begin(), program.inputs().end());

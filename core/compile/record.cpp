@@ -7,7 +7,7 @@
 #include "core/autograd/interpreter.h"
 #include "core/compile/callable.h"
 #include "core/compile/early.h"
-#include "core/compile/recording.h"
+#include "core/compile/recorded_function.h"
 #include "core/compile/slots.h"
 #include "core/compile/split.h"
 #include "core/compile/tracer.h"
@@ -117,7 +117,7 @@ class Take {
   }
 
   void call() {
-    const global::RecordedScope global(&tracer_.parts_of_ranks());
+    const global::GlobalProgramScope global(&tracer_.parts_of_ranks());
     values_ = tracer_.captures().add_inputs(inputs_);
     for (size_t i = 0; i < inputs_.size(); ++i) {
       if (const auto facts = global::facts_of(inputs_[i])) values_[i] = global::make_global(*facts, values_[i]);
@@ -353,7 +353,7 @@ class Take {
   // Records backward from `roots` to `leaves`. Returns the error if this is impossible.
   Status record_backward(const std::vector<autograd::Root>& roots, std::vector<autograd::Capture>* leaves) {
     try {
-      const global::RecordedScope global(&tracer_.parts_of_ranks());
+      const global::GlobalProgramScope global(&tracer_.parts_of_ranks());
       const InterpreterScope scope(over_);
       const HostWatchScope watch(&tracer_);
       const autograd::BoundaryScope boundary(&tracer_.captures());
@@ -371,7 +371,7 @@ class Take {
     if (!*global) return tracer_.recorder().input_like(result);
     (*global)->layout = global::without_partial((*global)->layout);
     const global::Placement& placement = (*global)->layout.placement;
-    const global::RecordedScope scope(&tracer_.parts_of_ranks());
+    const global::GlobalProgramScope scope(&tracer_.parts_of_ranks());
     const Dims dims = placement.here() ? global::local_dims((*global)->dims, (*global)->layout) : Dims{0};
     const Tensor part = tracer_.recorder().input(result.dtype(), dims, placement.device());
     return global::make_global(**global, placement.here() ? part : Tensor());
@@ -499,7 +499,7 @@ class Take {
   Tensor seen_;         // token of the last exchange that is needed
   size_t forward_outputs_ = 0;
   std::vector<bool> written_;  // by argument of the program
-  Recording made_;
+  RecordedFunction made_;
 };
 
 }  // namespace

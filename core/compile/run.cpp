@@ -259,7 +259,7 @@ class Run {
   }
 
   const std::shared_ptr<Entry>& entry_;
-  const Recording& recording_;
+  const RecordedFunction& recording_;
   const std::shared_ptr<Callable>& owner_;
   const CallShape& shape_;
   const TensorList& inputs_;

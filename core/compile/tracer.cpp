@@ -36,7 +36,7 @@ Tracer::Tracer(Device device, const CompileOptions& options, bool gradients, Par
       captures_(recorder_, gradients),
       frozen_(options.frozen),
       parts_(parts),
-      recorded_{*this, next_number()} {}
+      global_program_{*this, next_number()} {}
 
 // Like the eager interpreter: composites of global tensors must make the same tensors on every rank.
 bool Tracer::keeps(const OpInfo& op) const {
@@ -50,7 +50,7 @@ Tensor Tracer::real(const Tensor& tensor) const {
 
 bool Tracer::is_from_outside(const Tensor& tensor) {
   const global::GlobalValue* value = global::value_of(tensor);
-  if (value != nullptr) return value->program != recorded_.number;
+  if (value != nullptr) return value->program != global_program_.number;
   return !is_recorded(tensor) && !was_made(tensor);
 }
 
@@ -101,7 +101,7 @@ Tensor Tracer::look(std::string_view function, const Tensor& tensor) {
       return tensor;
     }
   }
-  const bool global = global::value_of(tensor) != nullptr || !globals_.empty() || recorded_.token.defined();
+  const bool global = global::value_of(tensor) != nullptr || !globals_.empty() || global_program_.token.defined();
   if (parts_ == nullptr || recorder_.in_region() || global) refuse_look(function, tensor);
   end_program();
   return real(tensor);
@@ -148,7 +148,7 @@ void Tracer::end_program() {
   const TensorList results = parts_->run(recorder_.finish(outputs), arguments, bound);
   for (size_t i = 0; i < alive.size(); ++i) ended->add(alive[i], results[written + i]);
   ended_ = std::move(ended);
-  recorded_.ended = true;
+  global_program_.ended = true;
 }
 
 void Tracer::note_written(const Tensor& tensor) {

@@ -13,7 +13,7 @@
 #include "core/compile/captures.h"
 #include "core/compile/ended.h"
 #include "core/compile/parts.h"
-#include "core/global/recorded.h"
+#include "core/global/global_program.h"
 #include "core/graph/recorder.h"
 #include "core/ops/op_call.h"
 #include "core/tensor/host_watch.h"
@@ -49,7 +49,7 @@ class Tracer final : public Interpreter, public HostWatch {
   graph::Recorder& recorder() { return recorder_; }
   Captures& captures() { return captures_; }
   // The recording as global tensors use it.
-  global::Recorded& parts_of_ranks() { return recorded_; }
+  global::GlobalProgram& parts_of_ranks() { return global_program_; }
   // A global tensor from outside that the function has used, and its number of writes before that.
   struct Global {
     Tensor tensor;
@@ -108,7 +108,7 @@ class Tracer final : public Interpreter, public HostWatch {
   std::unique_ptr<Ended> ended_;
   std::unordered_map<const void*, Made> made_;  // by storage
   std::vector<Written> written_;
-  global::Recorded recorded_;
+  global::GlobalProgram global_program_;
   std::vector<Global> globals_;
 };
 

@@ -36,7 +36,7 @@ class Allocator {
   virtual bool take_at_hand(uint64_t bytes, Block* out) = 0;
   // Returns `block`. `pending` are the tickets that still use it.
   virtual void release(const Block& block, std::span<const Ticket> pending) = 0;
-  // Returns every segment that is free and not pending to the provider.
+  // Returns every extent that is free and not pending to the provider.
   virtual void trim() = 0;
   // Called before a second attempt to allocate: trims, waits for issued work that still uses free blocks, makes the
   // provider free its caches, and trims again.

@@ -12,7 +12,7 @@ struct Block {
   uint64_t offset = 0;          // bytes from its beginning
   uint64_t size = 0;            // usable bytes, at least the number requested
   char* host = nullptr;         // host address of the first byte if the memory is mapped, else null
-  void* owner = nullptr;        // used by the allocator only: the segment or size class of the block
+  void* owner = nullptr;        // used by the allocator only: the extent or size class of the block
 
   ep_buffer at(uint64_t byte_offset) const { return {memory, offset + byte_offset}; }
 };

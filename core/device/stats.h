@@ -10,7 +10,7 @@ struct Stats {
   uint64_t peak = 0;      // highest `live` so far
   uint64_t cached = 0;    // free, kept for reuse
   uint64_t reserved = 0;  // taken from the provider: live + cached + rounding
-  uint64_t segments = 0;  // number of blocks of the provider
+  uint64_t extents = 0;   // number of blocks of the provider
   uint64_t limit = 0;     // TENON_MEMORY_LIMIT; 0: none
   uint64_t packed = 0;    // the part of `live` that holds constants in layouts of the device's primitives
   // For the prepared program with the largest memory plan: the bytes that a run takes for values between ops, and the

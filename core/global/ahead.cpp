@@ -12,7 +12,7 @@
 #include "core/global/boxing.h"
 #include "core/global/communicator.h"
 #include "core/global/exchange.h"
-#include "core/global/recorded.h"
+#include "core/global/global_program.h"
 #include "core/ops/ops.h"
 
 namespace tenon::global {
@@ -214,10 +214,10 @@ bool note_need(const GlobalValue& value, const Layout& to) {
 
 // box(), which in a program also states when its elements were ready.
 Tensor moved(const GlobalValue& value, const Tensor& tensor, const Layout& to, Needed needed) {
-  Recorded* program = current_program();
+  GlobalProgram* program = current_program();
   if (program == nullptr) return box(value.local, tensor.dtype(), tensor.dims(), value.layout, to, needed);
   // Sums may be reduced as soon as they are made; other exchanges would keep their results in memory for long.
-  const int64_t ready = adds(value.layout, to) ? value.ready_at(program->number) : Recorded::kNow;
+  const int64_t ready = adds(value.layout, to) ? value.ready_at(program->number) : GlobalProgram::kNow;
   const int64_t before = std::exchange(program->ready, ready);
   Tensor part = box(value.local, tensor.dtype(), tensor.dims(), value.layout, to, needed);
   program->ready = before;

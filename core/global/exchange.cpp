@@ -10,7 +10,7 @@
 #include "core/autograd/gradient_row.h"
 #include "core/device/call_site.h"
 #include "core/device/device_state.h"
-#include "core/global/recorded.h"
+#include "core/global/global_program.h"
 #include "core/ops/libraries.h"
 #include "core/ops/ops.h"
 #include "core/ops/sym_call.h"
@@ -135,14 +135,14 @@ const OpInfo& row() {
   return added.rows[0];
 }
 
-Tensor record(const Tensor& list, const ExchangePlan& plan, Recorded* program) {
+Tensor record(const Tensor& list, const ExchangePlan& plan, GlobalProgram* program) {
   ExchangeAttributes attributes{};
   attributes.kind = TextAttribute::of(ep_collective_name(static_cast<int32_t>(plan.exchange.kind)));
   attributes.of = TextAttribute::of(asked_for());
   attributes.plan = plans().number_of(plan);
   attributes.size = plan.size;
   attributes.asked = program->time;
-  attributes.ready = program->ready == Recorded::kNow ? attributes.asked : program->ready;
+  attributes.ready = program->ready == GlobalProgram::kNow ? attributes.asked : program->ready;
   if (!program->token.defined()) program->token = first_token();
   const Tensor* inputs[] = {&list, &program->token};
   Tensor results[2];
@@ -159,7 +159,7 @@ Tensor record(const Tensor& list, const ExchangePlan& plan, Recorded* program) {
 }  // namespace
 
 Tensor exchange(const Tensor& list, const ExchangePlan& plan, Needed needed) {
-  Recorded* program = current_program();
+  GlobalProgram* program = current_program();
   return program == nullptr ? carry_out(list, plan, asked_for(), needed) : record(list, plan, program);
 }
 

@@ -45,7 +45,7 @@ constexpr int64_t kFirstBucket = int64_t{1} << 20, kBucket = int64_t{4} << 20;
 // with Needed::later they are reported to users of the result.
 Tensor exchange(const Tensor& list, const ExchangePlan& plan, Needed needed = Needed::now);
 
-// The facts of an exchange node. Times are from Recorded::time, which is the same on all ranks.
+// The facts of an exchange node. Times are from GlobalProgram::time, which is the same on all ranks.
 struct ExchangeNode {
   const ExchangePlan* plan = nullptr;
   int64_t ready = 0;  // when the elements that it sends were made

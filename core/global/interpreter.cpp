@@ -10,7 +10,7 @@
 #include "core/global/ahead.h"
 #include "core/global/boxing.h"
 #include "core/global/global.h"
-#include "core/global/recorded.h"
+#include "core/global/global_program.h"
 #include "core/global/signatures.h"
 #include "core/global/value.h"
 #include "core/interpreter/inference.h"
@@ -276,7 +276,7 @@ class Call {
   Tensor made(size_t i, const Tensor& part) const {
     Tensor result = make_global(metas_[i].dtype, metas_[i].dims, layout_of_result(i), part);
     const bool is_cheap = call_.op->form == OpForm::elementwise || call_.op->form == OpForm::view;
-    const Recorded* program = current_program();
+    const GlobalProgram* program = current_program();
     if (is_cheap && program != nullptr) value_of(result)->ready = ready_of_arguments(program->number);
     if (call_.op->form != OpForm::view) return result;
     result.impl()->strides = metas_[i].strides;
@@ -353,7 +353,7 @@ void run_spread_mean(const OpCall& call) {
 
 // Throws if `tensor` cannot be used inside, or outside, the program that the thread records.
 void check_program(const Tensor& tensor, const GlobalValue& value) {
-  const Recorded* program = current_program();
+  const GlobalProgram* program = current_program();
   const uint64_t number = program == nullptr ? 0 : program->number;
   if (value.program != 0 && value.program != number) {
     throw Error(

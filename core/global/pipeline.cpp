@@ -10,9 +10,9 @@
 
 #include "core/autograd/autograd.h"
 #include "core/global/global.h"
+#include "core/global/global_program.h"
 #include "core/global/interpreter.h"
 #include "core/global/lists.h"
-#include "core/global/recorded.h"
 #include "core/global/redistribution.h"
 #include "core/global/value.h"
 #include "core/ops/op_call.h"

@@ -5,8 +5,8 @@
 
 #include "core/device/call_site.h"
 #include "core/global/ahead.h"
+#include "core/global/global_program.h"
 #include "core/global/interpreter.h"
-#include "core/global/recorded.h"
 #include "core/ops/sizes.h"
 #include "core/tensor/factory.h"
 #include "primitives/text/format.h"
@@ -24,7 +24,7 @@ const std::shared_ptr<const Recording>& no_recording() {
 
 void Written::note() {
   ++count;
-  Recorded* recorded = current_program();
+  GlobalProgram* recorded = current_program();
   program = recorded == nullptr ? 0 : recorded->number;
   last = recorded == nullptr ? 0 : ++recorded->time;
 }

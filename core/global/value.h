@@ -40,7 +40,7 @@ struct KnownSum {
 };
 
 // The number of writes to the elements, through the tensor or a view that shares them. While a program is recorded,
-// also the time of the last write (Recorded::time).
+// also the time of the last write (GlobalProgram::time).
 struct Written {
   uint64_t count = 0;
   uint64_t program = 0;  // the number of the program
@@ -67,8 +67,8 @@ class GlobalValue final : public RecordedValue {
   int64_t ready_at(uint64_t of_program) const;  // the time of the last write
 
   const uint64_t program;  // the number of the program that `local` is a value of (recorded.h); 0: none
-  // The time in that program (Recorded::time) at which it was made, or at which the input was made that it follows from
-  // by element-wise ops.
+  // The time in that program (GlobalProgram::time) at which it was made, or at which the input was made that it follows
+  // from by element-wise ops.
   int64_t ready;
   const Layout layout;
   const Tensor local;                  // the part of this rank; undefined outside the placement

@@ -198,7 +198,7 @@ class CachingAllocator final : public Allocator {
     std::lock_guard lock(mutex_);
     const Stats all = stats_locked();
     std::string text = fmt::format("  {}: {} live, {} free, {} in {} blocks", device_->spelling, mib(all.live),
-                                   mib(all.cached), mib(all.reserved), all.segments);
+                                   mib(all.cached), mib(all.reserved), all.extents);
     if (all.limit != 0) text += fmt::format(", limit {}", mib(all.limit));
     if (const std::string live = heap_.largest_live(5); !live.empty()) text += fmt::format("; live: {}", live);
     return text;
@@ -296,8 +296,8 @@ class CachingAllocator final : public Allocator {
       if (range == nullptr) continue;
       hand_over(range->pending, waits);
       note_peak();
-      char* host = range->segment->host;
-      return Block{range->segment->memory, range->offset, range->size, host != nullptr ? host + range->offset : nullptr,
+      char* host = range->extent->host;
+      return Block{range->extent->memory, range->offset, range->size, host != nullptr ? host + range->offset : nullptr,
                    range};
     }
     return exhausted(bytes, status);
@@ -382,7 +382,7 @@ class CachingAllocator final : public Allocator {
     all.peak = std::max(peak_, all.live);
     all.reserved = heap_.reserved_bytes() + images_.reserved_bytes();
     all.cached = all.reserved - std::min(all.reserved, all.live);
-    all.segments = heap_.segment_count() + images_.count();
+    all.extents = heap_.extent_count() + images_.count();
     all.limit = heap_.limit();
     return all;
   }

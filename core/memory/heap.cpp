@@ -33,7 +33,7 @@ Heap::Heap(loader::OpenDevice* device, uint64_t limit) : device_(device), limit_
 }
 
 Heap::~Heap() {
-  while (!segments_.empty()) drop_segment(segments_.size() - 1);
+  while (!extents_.empty()) drop_extent(extents_.size() - 1);
 }
 
 // The size of the range for a request. Ranges that are never cut come in eight sizes per doubling, so that later
@@ -55,15 +55,15 @@ Range* Heap::take(uint64_t bytes) {
 
 Result<Range*> Heap::take_new(uint64_t bytes) {
   bytes = range_bytes(bytes);
-  Result<Segment*> segment = make_segment(segment_bytes(bytes));
-  if (!segment.ok() && segment_bytes(bytes) > bytes) segment = make_segment(bytes);
-  TENON_RETURN_IF_ERROR(segment.status());
-  return cut(segment.value()->first, bytes);
+  Result<Extent*> extent = make_extent(extent_bytes(bytes));
+  if (!extent.ok() && extent_bytes(bytes) > bytes) extent = make_extent(bytes);
+  TENON_RETURN_IF_ERROR(extent.status());
+  return cut(extent.value()->first, bytes);
 }
 
-// The size of a new segment: half of the memory already held, so that the number of segments grows with the logarithm
+// The size of a new extent: half of the memory already held, so that the number of extents grows with the logarithm
 // of the use; less on a small device.
-uint64_t Heap::segment_bytes(uint64_t bytes) const {
+uint64_t Heap::extent_bytes(uint64_t bytes) const {
   if (exclusive_) return bytes;
   uint64_t wanted = std::clamp(round_up(reserved_ / 2, 2 * kMiB), 2 * kMiB, 64 * kMiB);
   if (!device_->info.pools.empty()) {
@@ -76,14 +76,14 @@ uint64_t Heap::segment_bytes(uint64_t bytes) const {
   return bytes >= 2 * kMiB ? std::max(round_up(bytes, 2 * kMiB), wanted) : wanted;
 }
 
-Result<Segment*> Heap::make_segment(uint64_t bytes) {
+Result<Extent*> Heap::make_extent(uint64_t bytes) {
   if (limit_ != 0 && elsewhere_ + reserved_ + bytes > limit_) {
     return Status(Code::out_of_device_memory, fmt::format("A further {} would exceed the limit of {} on {}.",
                                                           bytes_text(bytes), bytes_text(limit_), device_->spelling));
   }
   const uint64_t most = device_->info.pools.empty() ? 0 : device_->info.pools[0].maximum_allocations;
-  if (most != 0 && segments_.size() >= most) shrink(~uint64_t{0}, 0);
-  if (most != 0 && segments_.size() >= most) {
+  if (most != 0 && extents_.size() >= most) shrink(~uint64_t{0}, 0);
+  if (most != 0 && extents_.size() >= most) {
     return Status(Code::out_of_device_memory,
                   fmt::format("{} allows {} blocks, and all are in use.", device_->spelling, most));
   }
@@ -101,29 +101,29 @@ Result<Segment*> Heap::make_segment(uint64_t bytes) {
       return loader::take_error(mapping, error, fmt::format("mapping memory of {}", device_->spelling));
     }
   }
-  auto* segment = new Segment{memory, static_cast<char*>(host), bytes, tick_, uses_, nullptr};
+  auto* extent = new Extent{memory, static_cast<char*>(host), bytes, tick_, uses_, nullptr};
   auto* range = new Range;
-  range->segment = segment;
+  range->extent = extent;
   range->size = bytes;
   range->free = true;
-  segment->first = range;
-  segments_.push_back(segment);
+  extent->first = range;
+  extents_.push_back(extent);
   reserved_ += bytes;
   enlist(range);
-  return segment;
+  return extent;
 }
 
-void Heap::touch(Segment* segment) {
-  segment->touched = tick_;
-  segment->last_use = ++uses_;
+void Heap::touch(Extent* extent) {
+  extent->touched = tick_;
+  extent->last_use = ++uses_;
 }
 
 Range* Heap::cut(Range* range, uint64_t bytes) {
   delist(range);
-  touch(range->segment);
+  touch(range->extent);
   if (range->size - bytes >= std::max(alignment_, bytes / 64)) {
     auto* rest = new Range;
-    rest->segment = range->segment;
+    rest->extent = range->extent;
     rest->offset = range->offset + bytes;
     rest->size = range->size - bytes;
     rest->before = range;
@@ -143,7 +143,7 @@ Range* Heap::cut(Range* range, uint64_t bytes) {
 void Heap::give(Range* range, std::span<const Ticket> pending) {
   live_ -= range->size;
   range->free = true;
-  touch(range->segment);
+  touch(range->extent);
   range->pending.clear();
   for (Ticket ticket : pending) {
     if (!vm::is_done(ticket)) range->pending.add(ticket);
@@ -188,39 +188,39 @@ void Heap::pending_tickets(TicketList* out) const {
   for (const Range* range : waiting_) out->add(range->pending);
 }
 
-void Heap::drop_segment(size_t index) {
-  Segment* segment = segments_[index];
-  for (Range* range = segment->first; range != nullptr;) {
+void Heap::drop_extent(size_t index) {
+  Extent* extent = extents_[index];
+  for (Range* range = extent->first; range != nullptr;) {
     Range* after = range->after;
     if (range->free) delist(range);
     delete range;
     range = after;
   }
-  device_->ops.memory_free(device_->handle, segment->memory);
-  reserved_ -= segment->size;
-  segments_.erase(segments_.begin() + static_cast<std::ptrdiff_t>(index));
-  delete segment;
+  device_->ops.memory_free(device_->handle, extent->memory);
+  reserved_ -= extent->size;
+  extents_.erase(extents_.begin() + static_cast<std::ptrdiff_t>(index));
+  delete extent;
 }
 
 uint64_t Heap::shrink(uint64_t untouched_since, uint64_t keep) {
   refresh_pending();
-  std::sort(segments_.begin(), segments_.end(),
-            [](const Segment* a, const Segment* b) { return a->last_use > b->last_use; });
+  std::sort(extents_.begin(), extents_.end(),
+            [](const Extent* a, const Extent* b) { return a->last_use > b->last_use; });
   uint64_t given = 0;
-  for (size_t i = segments_.size(); i-- > 0;) {
-    const Range* range = segments_[i]->first;
+  for (size_t i = extents_.size(); i-- > 0;) {
+    const Range* range = extents_[i]->first;
     const bool idle = range->free && range->after == nullptr && range->listed_clean;
-    if (!idle || (segments_[i]->touched > untouched_since && free_bytes() <= keep)) continue;
-    given += segments_[i]->size;
-    drop_segment(i);
+    if (!idle || (extents_[i]->touched > untouched_since && free_bytes() <= keep)) continue;
+    given += extents_[i]->size;
+    drop_extent(i);
   }
   return given;
 }
 
 std::string Heap::largest_live(size_t lines) const {
   std::map<uint64_t, uint64_t, std::greater<>> counts;
-  for (const Segment* segment : segments_) {
-    for (const Range* range = segment->first; range != nullptr; range = range->after) {
+  for (const Extent* extent : extents_) {
+    for (const Range* range = extent->first; range != nullptr; range = range->after) {
       if (!range->free) ++counts[range->size];
     }
   }

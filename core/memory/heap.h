@@ -1,11 +1,11 @@
-// Heap: best fit with coalescing over the provider's blocks (segments). Serves blocks above 32 KiB, and slabs, which
+// Heap: best fit with coalescing over the provider's blocks (extents). Serves blocks above 32 KiB, and slabs, which
 // are cut into smaller blocks.
 //
 // A range is live or free. Neighbouring free ranges are merged into one, which carries the tickets that still use any
 // part of it. A request takes the smallest fitting free range without tickets, else the smallest fitting one with
-// tickets, else part of a new segment.
+// tickets, else part of a new extent.
 //
-// In a pool with EP_POOL_FLAG_EXCLUSIVE, a segment is a single range that is never cut: a request takes a free one of
+// In a pool with EP_POOL_FLAG_EXCLUSIVE, an extent is a single range that is never cut: a request takes a free one of
 // its size class, or a new one.
 //
 // Threads: not thread-safe. The allocator holds its lock around every call.
@@ -26,11 +26,11 @@
 
 namespace tenon::memory {
 
-struct Segment;
+struct Extent;
 
-// A range of a segment, linked with its neighbours in address order.
+// A range of an extent, linked with its neighbours in address order.
 struct Range {
-  Segment* segment = nullptr;
+  Extent* extent = nullptr;
   uint64_t offset = 0;
   uint64_t size = 0;
   Range* before = nullptr;
@@ -41,7 +41,7 @@ struct Range {
 };
 
 // One block of the provider.
-struct Segment {
+struct Extent {
   ep_memory* memory = nullptr;
   char* host = nullptr;
   uint64_t size = 0;
@@ -56,20 +56,20 @@ class Heap {
   static constexpr uint64_t kGrain = 512;
 
   explicit Heap(loader::OpenDevice* device, uint64_t limit);
-  // Returns all segments to the provider; live ranges become invalid.
+  // Returns all extents to the provider; live ranges become invalid.
   ~Heap();
   Heap(const Heap&) = delete;
   Heap& operator=(const Heap&) = delete;
 
   // A live range of at least `bytes`, taken from the free ranges, or null.
   Range* take(uint64_t bytes);
-  // A live range of at least `bytes` in a new segment. Errors: out_of_device_memory, from the provider or because of
+  // A live range of at least `bytes` in a new extent. Errors: out_of_device_memory, from the provider or because of
   // the limit.
   Result<Range*> take_new(uint64_t bytes);
   // Frees `range`; `pending` are tickets that still use it.
   void give(Range* range, std::span<const Ticket> pending);
 
-  // Returns segments that are free and without tickets to the provider: all that were unused since tick
+  // Returns extents that are free and without tickets to the provider: all that were unused since tick
   // `untouched_since`, then others, the longest unused first, until at most `keep` bytes are free. Returns the number
   // of bytes returned.
   uint64_t shrink(uint64_t untouched_since, uint64_t keep);
@@ -82,7 +82,7 @@ class Heap {
   uint64_t live_bytes() const { return live_; }
   uint64_t free_bytes() const { return reserved_ - live_; }
   uint64_t reserved_bytes() const { return reserved_; }
-  uint64_t segment_count() const { return segments_.size(); }
+  uint64_t extent_count() const { return extents_.size(); }
   uint64_t limit() const { return limit_; }
   bool exclusive() const { return exclusive_; }
   // "3 x 4 MiB, 17 x 64 KiB": the live ranges, largest first.
@@ -98,22 +98,22 @@ class Heap {
   };
   using FreeSet = std::set<Range*, BySize>;
 
-  Result<Segment*> make_segment(uint64_t bytes);
-  uint64_t segment_bytes(uint64_t bytes) const;
+  Result<Extent*> make_extent(uint64_t bytes);
+  uint64_t extent_bytes(uint64_t bytes) const;
   uint64_t range_bytes(uint64_t bytes) const;
   Range* cut(Range* range, uint64_t bytes);
-  void touch(Segment* segment);
+  void touch(Extent* extent);
   void enlist(Range* range);
   void delist(Range* range);
   void absorb_next(Range* range);
-  void drop_segment(size_t index);
+  void drop_extent(size_t index);
   void refresh_pending();
 
   loader::OpenDevice* device_;
   uint64_t limit_;
   uint64_t alignment_ = kGrain;
   bool mapped_ = false;
-  bool exclusive_ = false;  // true: a segment is a single range
+  bool exclusive_ = false;  // true: an extent is a single range
   uint64_t tick_ = 1;
   uint64_t uses_ = 0;
   uint64_t live_ = 0;
@@ -121,7 +121,7 @@ class Heap {
   uint64_t elsewhere_ = 0;
   FreeSet clean_;
   FreeSet waiting_;
-  std::vector<Segment*> segments_;
+  std::vector<Extent*> extents_;
 };
 
 }  // namespace tenon::memory

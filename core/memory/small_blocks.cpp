@@ -70,10 +70,10 @@ bool SmallBlocks::cut_slab(Heap& heap, int size_class, Status* status) {
   for (uint32_t i = count; i-- > 0;) {
     SmallBlock& block = slab->blocks[i];
     const uint64_t offset = range->offset + i * bytes;
-    char* host = range->segment->host;
+    char* host = range->extent->host;
     block.slab = slab.get();
     block.size_class = static_cast<uint8_t>(size_class);
-    block.block = {range->segment->memory, offset, bytes, host != nullptr ? host + offset : nullptr, nullptr};
+    block.block = {range->extent->memory, offset, bytes, host != nullptr ? host + offset : nullptr, nullptr};
     block.block.owner = reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(&block) | 1);
     block.pending.add(range->pending);
     block.pending.empty() ? shared.push_clean(&block) : shared.push_waiting(&block);

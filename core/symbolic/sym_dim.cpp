@@ -15,19 +15,19 @@ namespace {
 thread_local Arena* open_arena = nullptr;
 
 // The arenas of recordings, by serial.
-struct Recordings {
+struct RecordingArenas {
   std::mutex mutex;
   std::map<uint32_t, Arena*> arenas;
 };
-Recordings& recordings() {
-  static Recordings all;
+RecordingArenas& recording_arenas() {
+  static RecordingArenas all;
   return all;
 }
 
 // The open or recorded arena with that number, or null.
 Arena* find_arena(uint32_t serial) {
   if (open_arena != nullptr && open_arena->serial() == serial) return open_arena;
-  Recordings& all = recordings();
+  RecordingArenas& all = recording_arenas();
   const std::lock_guard lock(all.mutex);
   const auto found = all.arenas.find(serial);
   return found == all.arenas.end() ? nullptr : found->second;
@@ -36,13 +36,13 @@ Arena* find_arena(uint32_t serial) {
 }  // namespace
 
 RecordingArena::RecordingArena(Arena& arena) : serial_(arena.serial()) {
-  Recordings& all = recordings();
+  RecordingArenas& all = recording_arenas();
   const std::lock_guard lock(all.mutex);
   all.arenas[serial_] = &arena;
 }
 
 RecordingArena::~RecordingArena() {
-  Recordings& all = recordings();
+  RecordingArenas& all = recording_arenas();
   const std::lock_guard lock(all.mutex);
   all.arenas.erase(serial_);
 }

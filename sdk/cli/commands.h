@@ -70,12 +70,12 @@ struct GraphOptions {
 // Prints the graph of a model after some passes, or reads one and runs it.
 int show_graph(const GraphOptions& options);
 
-struct CompileOptions {
+struct KernelOptions {
   GraphOptions graph;  // without pass, output and run
   std::string stage = "text", emit = "c";
 };
 // Prints the kernels of a graph at one stage of the code generator.
-int show_kernels(const CompileOptions& options);
+int show_kernels(const KernelOptions& options);
 
 struct PlanOptions {
   GraphOptions graph;                // without exact, output and run

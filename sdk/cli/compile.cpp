@@ -22,7 +22,7 @@ std::string ops_of(const graph::Graph& region) {
 }
 
 // Returns the kernel of `region` at `stage`, after a line with its title.
-std::string kernel_at(const CompileOptions& options, const std::string& title, const graph::Graph& region) {
+std::string kernel_at(const KernelOptions& options, const std::string& title, const graph::Graph& region) {
   const std::string& stage = options.stage;
   const auto dialect = std::find(std::begin(codegen::kDialectNames), std::end(codegen::kDialectNames), options.emit);
   const codegen::KernelStages stages = codegen::kernel_stages(
@@ -36,7 +36,7 @@ std::string kernel_at(const CompileOptions& options, const std::string& title, c
   return text;
 }
 
-void print_kernels(const graph::Graph& graph, const CompileOptions& options, size_t* count) {
+void print_kernels(const graph::Graph& graph, const KernelOptions& options, size_t* count) {
   for (graph::NodeId id = graph.first(); id != graph::kNoNode; id = graph.next(id)) {
     const graph::Node& node = graph.node(id);
     if (node.op->name == "fused") {
@@ -50,7 +50,7 @@ void print_kernels(const graph::Graph& graph, const CompileOptions& options, siz
 
 }  // namespace
 
-int show_kernels(const CompileOptions& options) {
+int show_kernels(const KernelOptions& options) {
   graph::Graph graph = read_graph(options.graph);
   std::string decisions;
   graph::optimise(&graph, {.exact = false, .fuse = options.stage != "graph", .decisions = &decisions});

@@ -27,7 +27,7 @@ struct CommandLine {
   CompareOptions compare;
   CheckOptions check;
   GraphOptions graph;
-  CompileOptions compile;
+  KernelOptions compile;
   PlanOptions plan;
   ReportOptions devices, doctor;
   OpsOptions ops;

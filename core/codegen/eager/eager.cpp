@@ -40,12 +40,12 @@ constexpr size_t kMostCounted = 16384;  // most patterns whose calls are counted
 constexpr size_t kMostBaked = 16;       // most patterns of one op that differ only in scalars or sizes
 
 // The program of a pattern: its op or its decomposition, as nodes that kernels compute.
-struct Recording {
+struct PatternGraph {
   std::string why_not;  // reason why there is none, or empty
   std::optional<Graph> graph;
   std::vector<uint32_t> symbols;  // symbols of the graph's arena, by size of the pattern
 
-  // Binds the symbols to the sizes of a call. Returns false if the recording does not serve these sizes.
+  // Binds the symbols to the sizes of a call. Returns false if the graph does not serve these sizes.
   bool serves(const Pattern& pattern, symbolic::Values* sizes) const {
     for (size_t i = 0; i < symbols.size(); ++i) {
       if (!sizes->bind(symbols[i], pattern.sizes[i]).ok()) return false;
@@ -56,28 +56,28 @@ struct Recording {
 
 thread_local constinit bool recording_now = false;
 
-// While it lives, the ops of this thread do not use the third rung: ops that a recording computes at once must not be
-// recorded.
-class RecordingScope {
+// While it lives, the ops of this thread do not use the third rung: ops that are computed while a pattern is recorded
+// must not be recorded.
+class PatternScope {
  public:
-  RecordingScope() : before_(std::exchange(recording_now, true)) {}
-  ~RecordingScope() { recording_now = before_; }
-  RecordingScope(const RecordingScope&) = delete;
-  RecordingScope& operator=(const RecordingScope&) = delete;
+  PatternScope() : before_(std::exchange(recording_now, true)) {}
+  ~PatternScope() { recording_now = before_; }
+  PatternScope(const PatternScope&) = delete;
+  PatternScope& operator=(const PatternScope&) = delete;
 
  private:
   bool before_;
 };
 
 // Records one call with the symbols of its pattern.
-class Recorded {
+class PatternRecorder {
  public:
-  Recorded(const OpCall& call, DeviceState* device, const Pattern& pattern)
+  PatternRecorder(const OpCall& call, DeviceState* device, const Pattern& pattern)
       : call_(call), device_(device), pattern_(pattern), recorder_(Device(device)), sizes_(pattern.sizes.size()) {}
 
   // `apart`: records the decomposition of the op instead of the op.
-  Recording run(bool apart) {
-    Recording made;
+  PatternGraph run(bool apart) {
+    PatternGraph made;
     const InterpreterScope scope(recorder_);
     const PrecisionScope precision(call_.precision);
     std::vector<Tensor> inputs(pattern_.sources.size());
@@ -152,16 +152,16 @@ class Recorded {
   std::vector<SymDim> sizes_;  // by size of the pattern; a number until it has a symbol
 };
 
-std::shared_ptr<const Recording> record(const OpCall& call, DeviceState* device, const Pattern& pattern) {
-  const RecordingScope scope;
-  auto made = std::make_shared<Recording>();
+std::shared_ptr<const PatternGraph> record(const OpCall& call, DeviceState* device, const Pattern& pattern) {
+  const PatternScope scope;
+  auto made = std::make_shared<PatternGraph>();
   for (const bool apart : {false, true}) {
     if (apart && !ops::has_decomposition(call)) break;
     try {
-      *made = Recorded(call, device, pattern).run(apart);
+      *made = PatternRecorder(call, device, pattern).run(apart);
     } catch (const Error& error) {
       if (error.code() == Code::cancelled) throw;
-      *made = Recording();
+      *made = PatternGraph();
       made->why_not = error.status().message();
     }
     if (made->why_not.empty()) break;
@@ -181,9 +181,9 @@ class Kept {
     return calls->load(std::memory_order_relaxed) == 0 ? nullptr : calls;
   }
 
-  // The recording that serves `call`, with `sizes` set; or null, with the reason.
-  std::shared_ptr<const Recording> of(const OpCall& call, DeviceState* device, const Pattern& pattern,
-                                      std::optional<symbolic::Values>* sizes, std::string* why_not) {
+  // The graph that serves `call`, with `sizes` set; or null, with the reason.
+  std::shared_ptr<const PatternGraph> of(const OpCall& call, DeviceState* device, const Pattern& pattern,
+                                         std::optional<symbolic::Values>* sizes, std::string* why_not) {
     const std::pair<const DeviceState*, std::string> name(device, pattern.key);
     {
       const std::lock_guard lock(mutex_);
@@ -195,7 +195,7 @@ class Kept {
         return no("its scalars change too often", why_not);
       }
     }
-    std::shared_ptr<const Recording> made = record(call, device, pattern);
+    std::shared_ptr<const PatternGraph> made = record(call, device, pattern);
     const std::lock_guard lock(mutex_);
     if (all_.size() >= kMostKept) {
       all_.clear();
@@ -207,17 +207,17 @@ class Kept {
   }
 
  private:
-  using Recordings = std::vector<std::shared_ptr<const Recording>>;
+  using Graphs = std::vector<std::shared_ptr<const PatternGraph>>;
 
   // Deterministic algorithms allow no limit: whether it is reached depends on earlier calls.
   static bool full(size_t count, size_t most) { return count >= most && !are_deterministic_algorithms_enabled(); }
-  static std::shared_ptr<const Recording> no(std::string why, std::string* why_not) {
+  static std::shared_ptr<const PatternGraph> no(std::string why, std::string* why_not) {
     *why_not = std::move(why);
     return nullptr;
   }
-  static std::shared_ptr<const Recording> find(const Recordings& among, const Pattern& pattern,
-                                               std::optional<symbolic::Values>* sizes, std::string* why_not) {
-    for (const std::shared_ptr<const Recording>& one : among) {
+  static std::shared_ptr<const PatternGraph> find(const Graphs& among, const Pattern& pattern,
+                                                  std::optional<symbolic::Values>* sizes, std::string* why_not) {
+    for (const std::shared_ptr<const PatternGraph>& one : among) {
       if (!one->why_not.empty()) return no(one->why_not, why_not);
       sizes->emplace(one->graph->arena());
       if (one->serves(pattern, &**sizes)) return one;
@@ -226,7 +226,7 @@ class Kept {
   }
 
   std::mutex mutex_;
-  std::map<std::pair<const DeviceState*, std::string>, Recordings> all_;
+  std::map<std::pair<const DeviceState*, std::string>, Graphs> all_;
   std::map<std::pair<const DeviceState*, uint16_t>, size_t> baked_;  // by op: number of patterns with scalars
   std::map<std::pair<const DeviceState*, std::string>, std::shared_ptr<std::atomic<uint32_t>>> calls_;
 };
@@ -316,14 +316,14 @@ CompiledAnswer answer(const OpCall& call, DeviceState* device, const std::vector
   if (beside) made.calls_left = kept().calls_left(device, pattern.value());
   if (made.calls_left != nullptr) return made;
   std::optional<symbolic::Values> sizes;
-  const std::shared_ptr<const Recording> recording = kept().of(call, device, pattern.value(), &sizes, &made.why_not);
-  if (recording == nullptr) {
+  const std::shared_ptr<const PatternGraph> recorded = kept().of(call, device, pattern.value(), &sizes, &made.why_not);
+  if (recorded == nullptr) {
     if (made.why_not.empty()) made.why_not = "its recording does not serve this call";
     return made;
   }
   std::shared_ptr<graph::AwaitedKernels> awaited;
   if (beside) awaited = std::make_shared<graph::AwaitedKernels>();
-  const bool waiting = waits(*recording->graph, &*sizes, awaited, &made.why_not);
+  const bool waiting = waits(*recorded->graph, &*sizes, awaited, &made.why_not);
   if (!made.why_not.empty()) return made;
   if (waiting) {
     made.left = {awaited, &awaited->left};
@@ -333,7 +333,7 @@ CompiledAnswer answer(const OpCall& call, DeviceState* device, const std::vector
   options.whole_graphs = options.packed = false;
   options.fuse = true;
   options.compile = Compiling::wait;
-  graph::Executable executable = graph::prepare(*recording->graph, &*sizes, options);
+  graph::Executable executable = graph::prepare(*recorded->graph, &*sizes, options);
   const auto computes = [](const graph::Step& step) { return step.fused != nullptr || graph::is_view(step); };
   if (!std::all_of(executable.steps.begin(), executable.steps.end(), computes)) {
     made.why_not = "it has steps that kernels cannot compute";

@@ -203,8 +203,9 @@ std::vector<Object*> objects_of(const Argument<const ep_launch*>& launch) {
 }
 
 // The accesses of a launch, workspace and scratch included.
-std::vector<Recorded::Access> accesses_of(const Primitive& primitive, const Argument<const ep_launch*>& launch) {
-  std::vector<Recorded::Access> accesses;
+std::vector<RecordedCommands::Access> accesses_of(const Primitive& primitive,
+                                                  const Argument<const ep_launch*>& launch) {
+  std::vector<RecordedCommands::Access> accesses;
   for (uint32_t i = 0; i < primitive.desc.operand_count; ++i) {
     if (launch.memories[i] == nullptr) continue;
     const Operand operand = operand_of(primitive, *launch.launch, i);

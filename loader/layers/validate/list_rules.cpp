@@ -5,7 +5,7 @@
 namespace tenon::loader::validate {
 namespace {
 
-using Access = Recorded::Access;
+using Access = RecordedCommands::Access;
 
 Memory* enter_memory(Call& call, ep_buffer* buffer) {
   auto* memory = static_cast<Memory*>(call.enter(Kind::memory, buffer->memory));
@@ -33,7 +33,7 @@ void check_pool(Call& call, const Memory& memory, size_t index) {
 }
 
 // Refuses a replay whose buffers overlap each other or fixed memory, if one of the two is written.
-void check_overlaps(Call& call, const Recorded& recorded, const std::vector<Access>& now) {
+void check_overlaps(Call& call, const RecordedCommands& recorded, const std::vector<Access>& now) {
   for (size_t i = 0; i < now.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {
       if (!now[i].overlaps(now[j]) || (!now[i].written && !now[j].written)) continue;
@@ -48,7 +48,8 @@ void check_overlaps(Call& call, const Recorded& recorded, const std::vector<Acce
 }
 
 // The memory that a replay uses instead of the bindings.
-std::vector<Access> moved(const Recorded& recorded, const Argument<const ep_command_list_replay_desc*>& replay) {
+std::vector<Access> moved(const RecordedCommands& recorded,
+                          const Argument<const ep_command_list_replay_desc*>& replay) {
   std::vector<Access> now = recorded.bindings;
   for (size_t i = 0; i < now.size(); ++i) {
     now[i].memory = replay.memories[i];
@@ -122,7 +123,7 @@ void before(Tag<Slot::command_list_begin>, Call& call, StreamHandle& stream,
 void after(Tag<Slot::command_list_begin>, Call&, ep_status status, StreamHandle& stream,
            Argument<const ep_command_list_desc*>& desc, Error&) {
   if (status != EP_STATUS_OK || stream.object->recording != nullptr) return;
-  stream.object->recording = std::make_unique<Recorded>();
+  stream.object->recording = std::make_unique<RecordedCommands>();
   stream.object->recording->bindings = bindings_of(desc);
 }
 
@@ -133,7 +134,7 @@ void before(Tag<Slot::command_list_end>, Call& call, StreamHandle& stream, Argum
 
 void after(Tag<Slot::command_list_end>, Call& call, ep_status status, StreamHandle& stream,
            Argument<ep_command_list**>& out, Argument<ep_command_list_info*>&, Error&) {
-  const std::unique_ptr<Recorded> recorded = std::move(stream.object->recording);
+  const std::unique_ptr<RecordedCommands> recorded = std::move(stream.object->recording);
   if (status != EP_STATUS_OK) return;
   if (recorded->failed) return call.blame("K03", "it made a list, and a recorded call has failed");
   if (out.object == nullptr) return;
@@ -155,7 +156,7 @@ void after(Tag<Slot::command_list_destroy>, Call&, ep_status, Device&, ListHandl
 void before(Tag<Slot::command_list_replay>, Call& call, ListHandle& list, StreamHandle&,
             Argument<const ep_command_list_replay_desc*>& replay, Error&) {
   if (call.refused()) return;
-  const Recorded& recorded = list.object->recorded;
+  const RecordedCommands& recorded = list.object->recorded;
   if (!Objects::instance().unseen(list.object->uses).empty()) {
     return call.refuse("K05", "the last replay of the list has not been seen to be done");
   }
@@ -179,7 +180,7 @@ void after(Tag<Slot::command_list_replay>, Call& call, ep_status status, ListHan
            Argument<const ep_command_list_replay_desc*>& replay, Error&) {
   if (status != EP_STATUS_OK) return;
   submitted(*stream.object, {list.object});
-  const Recorded& recorded = list.object->recorded;
+  const RecordedCommands& recorded = list.object->recorded;
   for (const Access& access : moved(recorded, replay)) {
     access.memory->uses.raise(stream.object->number, stream.object->point);
     if (access.written) forget_values(*access.memory, access.offset, access.bytes);
@@ -200,7 +201,7 @@ void check_bindings(Call& call, const Stream& stream, const std::vector<Access>&
 }
 
 void note_recorded(Stream& stream, ep_status status, Object* primitive, const std::vector<Access>& accesses) {
-  Recorded& recorded = *stream.recording;
+  RecordedCommands& recorded = *stream.recording;
   if (status != EP_STATUS_OK) {
     recorded.failed = true;
     return;

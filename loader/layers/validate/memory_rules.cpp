@@ -39,7 +39,7 @@ void check_multiples(Call& call, std::initializer_list<const Memory*> memories,
 }
 
 // The accesses of a copy.
-std::vector<Recorded::Access> accesses_of(const Buffer& dst, const Buffer& src, uint64_t size) {
+std::vector<RecordedCommands::Access> accesses_of(const Buffer& dst, const Buffer& src, uint64_t size) {
   const auto unit = [](const Memory& memory) {
     const MemoryPool* pool = pool_of(memory);
     return pool == nullptr ? 1 : std::max<uint64_t>(1, pool->copy_granularity);

@@ -83,8 +83,8 @@ void check_room(Call& call, const Memory* memory, ep_buffer buffer, bool wanted,
 }
 
 // Only the text shows which bytes of a buffer a kernel uses, and if it writes them. Assumes that it reads one byte.
-std::vector<Recorded::Access> accesses_of(const Argument<const ep_kernel_launch*>& launch) {
-  std::vector<Recorded::Access> accesses;
+std::vector<RecordedCommands::Access> accesses_of(const Argument<const ep_kernel_launch*>& launch) {
+  std::vector<RecordedCommands::Access> accesses;
   const auto add = [&](Memory* memory, uint64_t offset) {
     if (memory != nullptr) accesses.push_back({memory, offset, 1, 1, false});
   };

@@ -87,7 +87,7 @@ struct Memory : Object {
 };
 
 // What a stream is recording. The command list keeps it.
-struct Recorded {
+struct RecordedCommands {
   // Bytes that a recorded call uses.
   struct Access {
     Memory* memory = nullptr;
@@ -132,7 +132,7 @@ struct Stream : Object {
     const char* rule = "G07";  // the rule that limits `nodes`
   };
   std::deque<Launched> launched;  // launches that may still report a fault
-  std::unique_ptr<Recorded> recording;
+  std::unique_ptr<RecordedCommands> recording;
 };
 
 // A point of one stream.
@@ -168,7 +168,7 @@ struct Graph : Object {
 
 struct CommandList : Object {
   CommandList(Layer* layer, ep_command_list* handle) : Object(Kind::list, layer, handle) {}
-  Recorded recorded;
+  RecordedCommands recorded;
 };
 
 struct Kernel : Object {

@@ -187,9 +187,10 @@ void after(Tag<Slot::command_list_replay>, Call&, ep_status, ListHandle&, Stream
            Argument<const ep_command_list_replay_desc*>&, Error&);
 
 // Refuses a call to be recorded if one of its accesses begins in a binding and does not lie inside it.
-void check_bindings(Call& call, const Stream& stream, const std::vector<Recorded::Access>& accesses);
+void check_bindings(Call& call, const Stream& stream, const std::vector<RecordedCommands::Access>& accesses);
 // Records a call that was given to the recording `stream`. `primitive`: the primitive that it launches, or null.
-void note_recorded(Stream& stream, ep_status status, Object* primitive, const std::vector<Recorded::Access>& accesses);
+void note_recorded(Stream& stream, ep_status status, Object* primitive,
+                   const std::vector<RecordedCommands::Access>& accesses);
 // Checks, before `object` is destroyed, that no command list uses it.
 void check_no_list(Call& call, const Object* object);
 

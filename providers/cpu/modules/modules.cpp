@@ -54,7 +54,7 @@ ep_status load(ep_device* device, const ep_module_desc& desc, const std::string&
     }
   }
   const int64_t begin = now();
-  Compiled compiled = compiler_of(device).compile(source);
+  CompileResult compiled = compiler_of(device).compile(source);
   diagnose(desc, compiled.output);
   if (compiled.status == EP_STATUS_INVALID_ARGUMENT) return refuse_text(host, desc, tools.name, compiled.output, error);
   if (compiled.status != EP_STATUS_OK)

@@ -52,7 +52,7 @@ ep_status make_code(ep_module* module, const ep_module_desc& desc, uint64_t* out
     log_line(host, EP_LOG_DEBUG, "compile", "module %s: kept from an earlier time", shown(desc.name).c_str());
     return EP_STATUS_OK;
   }
-  const Compiled compiled = device->compiler->compile(source);
+  const CompileResult compiled = device->compiler->compile(source);
   diagnose(desc, compiled.output);
   if (compiled.status == EP_STATUS_INVALID_ARGUMENT) return refuse_text(host, desc, tools.name, compiled.output, error);
   if (compiled.status != EP_STATUS_OK) {

@@ -92,7 +92,7 @@ ep_status make_program(Build* build, uint64_t* out_bytes) {
     return EP_STATUS_OK;
   }
   const std::string& name = compiler.toolchain().name;
-  const Compiled compiled = compiler.compile(question);
+  const CompileResult compiled = compiler.compile(question);
   diagnose(build->desc, compiled.output);
   if (compiled.status == EP_STATUS_INVALID_ARGUMENT) {
     return refuse_text(host, build->desc, name, compiled.output, build->error);

@@ -43,7 +43,7 @@ ep_status make_words(ep_device* device, const ep_module_desc& desc, const std::s
     log_line(host, EP_LOG_DEBUG, "compile", "module %s: kept from an earlier time", shown(desc.name).c_str());
     return EP_STATUS_OK;
   }
-  const Compiled compiled = device->compiler->compile(source);
+  const CompileResult compiled = device->compiler->compile(source);
   const std::string& compiler = device->compiler->toolchain().name;
   diagnose(desc, compiled.output);
   if (compiled.status == EP_STATUS_INVALID_ARGUMENT) return refuse_text(host, desc, compiler, compiled.output, error);

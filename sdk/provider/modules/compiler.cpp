@@ -145,8 +145,8 @@ void Compiler::give_back(std::unique_ptr<CompileHelper> helper) {
 }
 
 // An idle helper may have been killed in the meantime; then a new one is used.
-Compiled Compiler::compile(const std::string& text) {
-  Compiled compiled;
+CompileResult Compiler::compile(const std::string& text) {
+  CompileResult compiled;
   const auto refuse = [&](ep_status status, std::string sentence) {
     compiled.status = status;
     compiled.sentence = std::move(sentence);

@@ -29,7 +29,7 @@ struct Toolchain {
 };
 
 // The result of a compilation: `binary` on EP_STATUS_OK, else `sentence` and `remedy`.
-struct Compiled {
+struct CompileResult {
   ep_status status = EP_STATUS_OK;
   std::string sentence;
   std::string remedy;
@@ -49,7 +49,7 @@ class Compiler {
   const Toolchain& toolchain();
   // Compiles `text`. Waits until a helper has answered, the time of the setting compile_seconds is over, or the host
   // wants to stop. Threads: any.
-  Compiled compile(const std::string& text);
+  CompileResult compile(const std::string& text);
   // The cache key for the binary of `source`: a text that names everything on which the binary depends.
   std::string everything_of(const std::string& source);
 

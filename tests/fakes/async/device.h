@@ -135,7 +135,7 @@ struct Access {
 };
 
 // The recording of a stream (lists.cpp).
-struct Recording {
+struct RecordedCommands {
   std::vector<ep_binding> bindings;
   std::vector<Command> commands;
   std::vector<Access> accesses;  // of all commands
@@ -164,7 +164,7 @@ struct ep_stream {
   ep_device* device;
   int number = 0;  // number of the stream in the shadow
   bool timed = false;
-  std::unique_ptr<tenon::fakes::Recording> recording;  // null: it does not record
+  std::unique_ptr<tenon::fakes::RecordedCommands> recording;  // null: it does not record
 
   // Guarded by ep_device::mutex. While a thread runs the stream, `batch` and `at` belong to that thread.
   std::vector<tenon::fakes::Command> put_off;  // not flushed yet

@@ -60,7 +60,7 @@ ep_status command_list_begin(ep_stream* stream, const ep_command_list_desc* desc
   if (control.shadow && !shadow.host_has_seen_all(stream->number)) {
     control.violate("a recording begins on a stream whose work has not been seen to be done");
   }
-  stream->recording = std::make_unique<Recording>();
+  stream->recording = std::make_unique<RecordedCommands>();
   if (desc->binding_count != 0) {
     stream->recording->bindings.assign(desc->bindings, desc->bindings + desc->binding_count);
   }
@@ -85,7 +85,7 @@ void count(const ep_command_list& list, int change) {
   }
 }
 
-std::unique_ptr<ep_command_list> make_list(ep_device* device, Recording& recording) {
+std::unique_ptr<ep_command_list> make_list(ep_device* device, RecordedCommands& recording) {
   auto list = std::make_unique<ep_command_list>();
   list->device = device;
   for (const ep_binding& binding : recording.bindings) {
@@ -109,7 +109,7 @@ ep_status command_list_end(ep_stream* stream, ep_command_list** out, ep_command_
   if (stream->recording == nullptr) {
     return fail(host, error, EP_STATUS_INVALID_ARGUMENT, "the stream does not record.");
   }
-  const std::unique_ptr<Recording> recording = std::move(stream->recording);
+  const std::unique_ptr<RecordedCommands> recording = std::move(stream->recording);
   if (is_lost()) return lost(stream->device, error);
   if (const ep_status told = async_control().end_answer; told != EP_STATUS_OK) {
     return fail(host, error, told, "the list was told to fail.");

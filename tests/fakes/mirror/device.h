@@ -70,10 +70,10 @@ class Places {
 };
 
 // The recording of a stream: functions that run one call at the present address of its memory, and add its faults.
-struct Recording {
-  using Recorded = std::function<void(const Places& places, std::vector<ep_fault>* faults)>;
+struct RecordedCommands {
+  using Call = std::function<void(const Places& places, std::vector<ep_fault>* faults)>;
   std::vector<ep_binding> bindings = {};
-  std::vector<Recorded> calls = {};
+  std::vector<Call> calls = {};
 };
 
 }  // namespace tenon::mirror
@@ -114,7 +114,7 @@ struct ep_stream {
   ep_device* device = nullptr;
   std::shared_ptr<tenon::mirror::Queue> queue = {};
   bool timed = false;
-  std::unique_ptr<tenon::mirror::Recording> recording = {};  // null: the stream does not record
+  std::unique_ptr<tenon::mirror::RecordedCommands> recording = {};  // null: the stream does not record
 
   // Runs `work` in its turn, or at once on a synchronous device.
   void submit(std::function<void()> work) {

@@ -8,7 +8,7 @@ struct ep_command_list {
   const ep_host* host;
   ep_device* device = nullptr;
   std::shared_ptr<tenon::mirror::Queue> queue = {};  // of the stream that recorded
-  std::shared_ptr<tenon::mirror::Recording> recording = {};
+  std::shared_ptr<tenon::mirror::RecordedCommands> recording = {};
   std::vector<const char*> begins = {};  // addresses of the bindings when they were recorded
   int replays = 0;
 };
@@ -24,7 +24,7 @@ using provider::make;
 
 ep_status command_list_begin(ep_stream* stream, const ep_command_list_desc* desc, ep_error**) {
   if (stream->recording != nullptr) return EP_STATUS_BUSY;
-  auto recording = std::make_unique<Recording>();
+  auto recording = std::make_unique<RecordedCommands>();
   if (desc->binding_count != 0) recording->bindings.assign(desc->bindings, desc->bindings + desc->binding_count);
   stream->recording = std::move(recording);
   return EP_STATUS_OK;
@@ -37,7 +37,7 @@ ep_status command_list_end(ep_stream* stream, ep_command_list** out_list, ep_com
     return fail_text(stream->host, error, wrong ? EP_STATUS_INTERNAL : EP_STATUS_INVALID_ARGUMENT,
                      "The stream does not record.");
   }
-  std::shared_ptr<Recording> recording = std::move(stream->recording);
+  std::shared_ptr<RecordedCommands> recording = std::move(stream->recording);
   auto* list = make<ep_command_list>(stream->host, stream->host);
   list->device = stream->device;
   list->queue = stream->queue;
@@ -55,7 +55,7 @@ void command_list_destroy(ep_device*, ep_command_list* list) noexcept { destroy(
 // One replay, and copies of what it borrowed.
 struct Replay {
   const ep_device* device;
-  std::shared_ptr<Recording> recording;
+  std::shared_ptr<RecordedCommands> recording;
   Places places;
   uint64_t tag;
 

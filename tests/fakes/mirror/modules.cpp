@@ -76,7 +76,7 @@ ep_status module_create(ep_device* device, const ep_module_desc* desc, ep_module
       status != EP_STATUS_OK)
     return status;
   provider::cpu::CCompiler compiler(host, 16);
-  const provider::Compiled compiled = compiler.compile(spoilt(device, provider::cpu::source_of(known)));
+  const provider::CompileResult compiled = compiler.compile(spoilt(device, provider::cpu::source_of(known)));
   if (!compiled.output.empty() && !device->breaks("says_nothing")) {
     desc->diagnose(desc->context, to_ep_string(compiled.output));
   }

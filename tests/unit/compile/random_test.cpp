@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "core/compile/compile.h"
-#include "core/compile/recording.h"
+#include "core/compile/recorded_function.h"
 #include "core/graph/text.h"
 #include "core/tensor/generator.h"
 #include "primitives/text/format.h"

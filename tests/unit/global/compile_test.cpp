@@ -7,7 +7,7 @@
 
 #include "core/autograd/autograd.h"
 #include "core/compile/compile.h"
-#include "core/compile/recording.h"
+#include "core/compile/recorded_function.h"
 #include "core/device/deterministic.h"
 #include "core/global/communicator.h"
 #include "core/graph/regions/control_flow.h"

@@ -330,7 +330,7 @@ Status signalled(int32_t counts, std::initializer_list<uint64_t> values) {
   return last;
 }
 
-// Recordings on device 0.
+// Command lists recorded on device 0.
 Status begin_list(Host& host, ep_stream* on, std::vector<ep_binding> bindings = {}) {
   ep_command_list_desc desc{};
   desc.struct_size = sizeof desc;
@@ -356,8 +356,8 @@ Status replay(Host& host, ep_command_list* list, ep_stream* on, std::vector<ep_b
 }
 
 // A list of two launches: relu from the first binding to the second, and from there to fixed memory.
-struct Recorded {
-  explicit Recorded(Host& host)
+struct RecordedList {
+  explicit RecordedList(Host& host)
       : stream(host.stream()), memory(host.memory()), other(host.memory()), primitive(host.primitive(relu())) {
     EXPECT_TRUE(begin_list(host, stream, {{{memory, 0}, 32}, {{memory, 64}, 32}}).ok());
     EXPECT_TRUE(host.launch(primitive, stream, {memory, 64}, {memory, 0}).ok());
@@ -373,7 +373,7 @@ struct Recorded {
 // The layer's message for a replay of it with `buffers`, in the recorded memory.
 Status replayed(std::vector<uint64_t> offsets) {
   Host host(0);
-  const Recorded recorded(host);
+  const RecordedList recorded(host);
   std::vector<ep_buffer> buffers;
   for (const uint64_t offset : offsets) buffers.push_back({recorded.memory, offset});
   return replay(host, recorded.list, recorded.stream, buffers);
@@ -436,7 +436,7 @@ const std::vector<Violator>& host_violators() {
       {"K05", "a list replayed again before its last replay was seen", Code::invalid_argument,
        [] {
          Host host(0);
-         const Recorded recorded(host);
+         const RecordedList recorded(host);
          const std::vector<ep_buffer> buffers = {{recorded.memory, 0}, {recorded.memory, 64}};
          EXPECT_TRUE(replay(host, recorded.list, recorded.stream, buffers).ok());
          return replay(host, recorded.list, host.stream(), buffers);
@@ -444,7 +444,7 @@ const std::vector<Violator>& host_violators() {
       {"M06", "a list destroyed before its last replay was seen", Code::ok,
        [] {
          Host host(0);
-         const Recorded recorded(host);
+         const RecordedList recorded(host);
          EXPECT_TRUE(replay(host, recorded.list, recorded.stream, {{recorded.memory, 0}, {recorded.memory, 64}}).ok());
          host.ops.command_list_destroy(host.device->handle, recorded.list);
          return Status();
@@ -461,7 +461,7 @@ const std::vector<Violator>& host_violators() {
       {"K06", "a replay whose buffer overlaps a fixed operand", Code::invalid_argument,
        [] {
          Host host(0);
-         const Recorded recorded(host);
+         const RecordedList recorded(host);
          return replay(host, recorded.list, recorded.stream, {{recorded.memory, 0}, {recorded.other, 16}});
        }},
       {"M05", "a replay whose buffer ends behind its block", Code::invalid_argument,
@@ -498,7 +498,7 @@ const std::vector<Violator>& host_violators() {
       {"K07", "memory of a list freed", Code::ok,
        [] {
          Host host(0);
-         const Recorded recorded(host);
+         const RecordedList recorded(host);
          host.ops.memory_free(host.device->handle, recorded.memory);
          host.ops.memory_free(host.device->handle, recorded.other);
          return Status();
@@ -506,7 +506,7 @@ const std::vector<Violator>& host_violators() {
       {"K07", "a primitive of a list destroyed", Code::ok,
        [] {
          Host host(0);
-         const Recorded recorded(host);
+         const RecordedList recorded(host);
          host.ops.primitive_destroy(host.device->handle, recorded.primitive);
          return Status();
        }},
@@ -1332,7 +1332,7 @@ const std::vector<Violator>& provider_violators() {
       {"K08", "a fault of a replay that names no recorded launch", Code::internal,
        [] {
          Host host(0);
-         const Recorded recorded(host);
+         const RecordedList recorded(host);
          EXPECT_TRUE(replay(host, recorded.list, recorded.stream, {{recorded.memory, 0}, {recorded.memory, 64}}).ok());
          toy().fault = {9, EP_FAULT_INDEX_OUT_OF_RANGE, 1, 9, 3, EP_FAULT_FLAG_NODE(2)};
          ep_fault fault{};
@@ -1341,7 +1341,7 @@ const std::vector<Violator>& provider_violators() {
       {"F01", "a fault with the tag of a recorded launch", Code::internal,
        [] {
          Host host(0);
-         const Recorded recorded(host);
+         const RecordedList recorded(host);
          EXPECT_TRUE(replay(host, recorded.list, recorded.stream, {{recorded.memory, 0}, {recorded.memory, 64}}).ok());
          toy().fault = {7, EP_FAULT_INDEX_OUT_OF_RANGE, 1, 9, 3, 0};
          ep_fault fault{};
@@ -1843,7 +1843,7 @@ TEST_F(Validate, AGraphThatKeepsTheRulesIsNotDisturbed) {
 TEST_F(Validate, ACommandListThatKeepsTheRulesIsNotDisturbed) {
   {
     Host host(0);
-    Recorded recorded(host);
+    RecordedList recorded(host);
     ep_stream* stream = host.stream();
     host.ops.stream_destroy(host.device->handle, recorded.stream);
     for (const uint64_t offset : {64, 128, 64}) {

@@ -98,7 +98,7 @@ TEST_F(Tickets, OfANeighbourStayWithTheBytesInWhateverOrderTheyAreFreed) {
     ASSERT_EQ(blocks[1].offset, blocks[0].offset + kMiB / 4);
     ASSERT_EQ(blocks[2].offset, blocks[1].offset + kMiB / 4);
     for (int i : order) give(blocks[static_cast<size_t>(i)], {ticket(static_cast<size_t>(i))});
-    const Block whole = take(2 * kMiB);  // the whole segment
+    const Block whole = take(2 * kMiB);  // the whole extent
     EXPECT_EQ(whole.memory, blocks[0].memory);
     EXPECT_EQ(waited_for(), (std::set<int>{0, 1, 2})) << order[0] << order[1] << order[2];
     for (const auto& stream : streams_) stream->retire(1);
@@ -133,7 +133,7 @@ TEST_F(Tickets, OfSmallBlocksOutliveTheSlabTheyWereCutFrom) {
   std::vector<Block> small;
   for (int i = 0; i < 8; ++i) small.push_back(take(kSmallLimit));
   for (size_t i = 0; i < 8; ++i) give(small[i], {ticket(i)});
-  allocator_->trim();  // the slab returns to the heap; its segment does not return to the provider
+  allocator_->trim();  // the slab returns to the heap; its extent does not return to the provider
   EXPECT_EQ(device_.provider().blocks, 1u);
   const Block whole = take(2 * kMiB);
   EXPECT_EQ(whole.memory, small[0].memory);
@@ -141,7 +141,7 @@ TEST_F(Tickets, OfSmallBlocksOutliveTheSlabTheyWereCutFrom) {
   give(whole);
 }
 
-TEST_F(Tickets, KeepASegmentFromTheProviderUntilTheyAreDone) {
+TEST_F(Tickets, KeepAnExtentFromTheProviderUntilTheyAreDone) {
   give(take(4 * kMiB), {ticket(4, 9)});
   streams_[4]->retire(8);
   allocator_->trim();

@@ -1,4 +1,4 @@
-// Segments of a list whose lengths are elements of a tensor: repeated elements, bags of embeddings.
+// Ragged lists, whose lengths are elements of a tensor: repeated elements, bags of embeddings.
 #include "core/ops/functors/apply.h"
 #include "core/ops/functors/half.h"
 #include "core/ops/functors/positions.h"
@@ -18,11 +18,11 @@ struct Bags {
   int64_t count;
 };
 
-// The number of the segment that each element of a list is in; segments begin at `starts`.
+// The number of the list that each element is in; lists begin at `starts`.
 Tensor parts_of(const Tensor& starts, int64_t elements) {
   const Tensor places = tenon::arange(elements, DType::i64, starts.device());
   const Tensor after = tenon::searchsorted(starts, places, false, true);
-  // An element before the first segment is in none; it gets a number so great that its use fails.
+  // An element before the first list is in none; it gets a number so great that its use fails.
   return tenon::where(tenon::eq(after, Scalar(0)), Scalar(int64_t{1} << 40), tenon::sub(after, Scalar(1)));
 }
 

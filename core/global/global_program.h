@@ -1,5 +1,5 @@
-// Recorded: global tensors while the calling thread records a program. Each part is then a value of the program, the
-// recorder gets the ops on parts, and exchanges become nodes (exchange.h). Internal.
+// GlobalProgram: global tensors while the calling thread records a program. Each part is then a value of the program,
+// the recorder gets the ops on parts, and exchanges become nodes (exchange.h). Internal.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace tenon::global {
 
-struct Recorded {
+struct GlobalProgram {
   Interpreter& parts;   // records the ops on parts
   uint64_t number = 0;  // equal to GlobalValue::program of this program's tensors; above 0
   // The token of the last exchange. The next exchange reads it, which fixes the order.
@@ -21,28 +21,28 @@ struct Recorded {
   int64_t time = 0, ready = kNow;
 };
 
-inline thread_local constinit Recorded* recorded_program = nullptr;
+inline thread_local constinit GlobalProgram* global_program = nullptr;
 
 // The program that the calling thread records; null: none.
-inline Recorded* current_program() {
-  return recorded_program == nullptr || recorded_program->ended ? nullptr : recorded_program;
+inline GlobalProgram* current_program() {
+  return global_program == nullptr || global_program->ended ? nullptr : global_program;
 }
 // The interpreter for ops on parts.
 inline Interpreter& parts_interpreter() {
-  Recorded* program = current_program();
+  GlobalProgram* program = current_program();
   return program == nullptr ? eager_interpreter() : program->parts;
 }
 
 // Sets the program of the calling thread for the life of the scope; null: none.
-class RecordedScope {
+class GlobalProgramScope {
  public:
-  explicit RecordedScope(Recorded* program) : previous_(std::exchange(recorded_program, program)) {}
-  ~RecordedScope() { recorded_program = previous_; }
-  RecordedScope(const RecordedScope&) = delete;
-  RecordedScope& operator=(const RecordedScope&) = delete;
+  explicit GlobalProgramScope(GlobalProgram* program) : previous_(std::exchange(global_program, program)) {}
+  ~GlobalProgramScope() { global_program = previous_; }
+  GlobalProgramScope(const GlobalProgramScope&) = delete;
+  GlobalProgramScope& operator=(const GlobalProgramScope&) = delete;
 
  private:
-  Recorded* previous_;
+  GlobalProgram* previous_;
 };
 
 }  // namespace tenon::global

@@ -1,4 +1,4 @@
-// Recording: the result of recording one call of a function. Internal.
+// RecordedFunction: the result of recording one call of a function. Internal.
 #pragma once
 
 #include <cstdint>
@@ -68,7 +68,7 @@ struct BackwardPart {
     bool argument = false;
     size_t index = 0;
   };
-  // The destination of a gradient: an argument of the function, or an element of Recording::wanting.
+  // The destination of a gradient: an argument of the function, or an element of RecordedFunction::wanting.
   struct Target {
     bool captured = false;
     size_t index = 0;
@@ -97,7 +97,7 @@ struct BackwardPart {
   bool all_come = false;
 };
 
-struct Recording {
+struct RecordedFunction {
   CallShape shape;
   std::vector<Guard> guards;
   std::vector<size_t> argument_ranks;  // of the arguments of the function
@@ -119,8 +119,8 @@ struct Recording {
 
 // The outcome of a call under the recorder.
 struct Taken {
-  std::optional<Recording> recording;  // set if nothing was computed
-  TensorList results;                  // otherwise: the results of the call, whose program has run in part
+  std::optional<RecordedFunction> recording;  // set if nothing was computed
+  TensorList results;                         // otherwise: the results of the call, whose program has run in part
 };
 
 // Selects if the writes of the function to tensors from outside and to gradients of leaves are kept.
@@ -133,6 +133,6 @@ Taken record(const Function& function, const CompileOptions& options, const Tens
              Parts* parts, Writes writes = Writes::kept, const std::function<bool(const OpInfo&)>& lacks = {});
 
 // The first difference of `second` from `first`, as the end of a sentence; empty if they are equal.
-std::string difference(const Recording& first, const Recording& second);
+std::string difference(const RecordedFunction& first, const RecordedFunction& second);
 
 }  // namespace tenon::lazy
