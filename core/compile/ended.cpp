@@ -8,7 +8,7 @@ namespace tenon::lazy {
 namespace {
 
 const graph::RecordedTensor& recorded(const Tensor& value) {
-  return static_cast<const graph::RecordedTensor&>(*value.impl()->recorded);
+  return static_cast<const graph::RecordedTensor&>(*value.impl()->stand_in);
 }
 
 Tensor apply_view(const graph::ViewStep& step, const Tensor& tensor) {

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
 
+#include "core/device/call_context.h"
 #include "core/ops/op_call.h"
 
 namespace tenon::global {
@@ -21,11 +21,10 @@ struct Recorded {
   int64_t time = 0, ready = kNow;
 };
 
-inline thread_local constinit Recorded* recorded_program = nullptr;
-
 // The program that the calling thread records; null: none.
 inline Recorded* current_program() {
-  return recorded_program == nullptr || recorded_program->ended ? nullptr : recorded_program;
+  Recorded* program = call_context.recorded;
+  return program == nullptr || program->ended ? nullptr : program;
 }
 // The interpreter for ops on parts.
 inline Interpreter& parts_interpreter() {
@@ -34,15 +33,6 @@ inline Interpreter& parts_interpreter() {
 }
 
 // Sets the program of the calling thread for the life of the scope; null: none.
-class RecordedScope {
- public:
-  explicit RecordedScope(Recorded* program) : previous_(std::exchange(recorded_program, program)) {}
-  ~RecordedScope() { recorded_program = previous_; }
-  RecordedScope(const RecordedScope&) = delete;
-  RecordedScope& operator=(const RecordedScope&) = delete;
-
- private:
-  Recorded* previous_;
-};
+using RecordedScope = ContextScope<&CallContext::recorded>;
 
 }  // namespace tenon::global
