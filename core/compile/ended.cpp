@@ -4,7 +4,7 @@
 #include "core/tensor/recording.h"
 #include "primitives/text/format.h"
 
-namespace tenon::lazy {
+namespace tenon::compilation {
 namespace {
 
 const graph::RecordedTensor& recorded(const Tensor& value) {
@@ -43,4 +43,4 @@ Tensor Ended::tensor_of(const Tensor& value) const {
   return tensor;
 }
 
-}  // namespace tenon::lazy
+}  // namespace tenon::compilation

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace tenon::lazy {
+namespace tenon::compilation {
 
 Tensor gradient_in(autograd::GradientSlot& slot) {
   const std::lock_guard lock(slot.mutex);
@@ -48,4 +48,4 @@ std::vector<SlotState> Slots::finish() {
   return std::move(states_);
 }
 
-}  // namespace tenon::lazy
+}  // namespace tenon::compilation

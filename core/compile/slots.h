@@ -7,7 +7,7 @@
 
 #include "core/autograd/leaf.h"
 
-namespace tenon::lazy {
+namespace tenon::compilation {
 
 struct SlotState {
   std::shared_ptr<autograd::GradientSlot> slot;
@@ -42,4 +42,4 @@ class Slots final : public autograd::SlotWatch {
 Tensor gradient_in(autograd::GradientSlot& slot);
 void set_gradient(autograd::GradientSlot& slot, const Tensor& gradient);
 
-}  // namespace tenon::lazy
+}  // namespace tenon::compilation

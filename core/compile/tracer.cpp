@@ -13,7 +13,7 @@
 #include "core/vm/storage.h"
 #include "primitives/text/format.h"
 
-namespace tenon::lazy {
+namespace tenon::compilation {
 namespace {
 
 const void* storage_of(const Tensor& tensor) { return tensor.impl()->storage.at_hand(); }
@@ -316,4 +316,4 @@ void Tracer::apply_traced(const OpCall& call) {
   }
 }
 
-}  // namespace tenon::lazy
+}  // namespace tenon::compilation

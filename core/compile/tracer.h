@@ -18,7 +18,7 @@
 #include "core/ops/op_call.h"
 #include "core/tensor/host_watch.h"
 
-namespace tenon::lazy {
+namespace tenon::compilation {
 
 // True for a value of a recording: a tensor without data, or one whose elements are sizes of the program. Global
 // tensors have separate values.
@@ -112,4 +112,4 @@ class Tracer final : public Interpreter, public HostWatch {
   std::vector<Global> globals_;
 };
 
-}  // namespace tenon::lazy
+}  // namespace tenon::compilation
