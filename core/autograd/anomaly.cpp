@@ -12,7 +12,7 @@ void note_call(Node& node) {
     text += fmt::format(", called by {}", call_site.called->op);
   }
   if (call_site.label != nullptr && !call_site.label->empty()) text += fmt::format(", in {}", *call_site.label);
-  if (*anomaly_notes != nullptr) text += fmt::format(", called at {}", (*anomaly_notes)());
+  if (*call_context.anomaly_notes != nullptr) text += fmt::format(", called at {}", (*call_context.anomaly_notes)());
   if (text.empty()) return;
   NodeExtras& extras = node.need_extras();
   const std::lock_guard lock(extras.mutex);

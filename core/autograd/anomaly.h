@@ -1,17 +1,13 @@
 // Anomaly mode: notes where ops of forward were called and finds gradients that hold a NaN. Internal.
 #pragma once
 
-#include <functional>
 #include <span>
 #include <string>
 
 #include "core/autograd/node.h"
+#include "core/device/call_context.h"
 
 namespace tenon::autograd {
-
-// The function of the calling thread's DetectAnomaly that says where an op is called; it may be empty. Null: there is
-// no such scope.
-inline thread_local constinit const std::function<std::string()>* anomaly_notes = nullptr;
 
 // Notes where the op of `node`, which was just made, is called.
 void note_call(Node& node);

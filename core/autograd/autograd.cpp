@@ -19,15 +19,13 @@ using autograd::history_of;
 using autograd::need_history;
 using autograd::Root;
 
-thread_local constinit bool inference = false;
-
 template <class... Parts>
 [[noreturn]] void refuse(fmt::format_string<const Parts&...> text, const Parts&... parts) {
   throw Error(Code::invalid_argument, fmt::format(text, parts...));
 }
 
 void require_no_inference(std::string_view op) {
-  if (inference) refuse("{}: an InferenceMode scope is open, in which nothing has a gradient.", op);
+  if (call_context.inference) refuse("{}: an InferenceMode scope is open, in which nothing has a gradient.", op);
 }
 
 const autograd::Edge& require_edge(std::string_view op, std::string_view what, size_t i, const Tensor& tensor) {
@@ -113,20 +111,20 @@ HookHandle register_hook_after_accumulation(const Tensor& leaf, std::function<vo
 }
 
 SavedTensorHooks::SavedTensorHooks(std::function<std::function<Tensor()>(const Tensor&)> pack)
-    : hook_(new autograd::PackHook{std::move(pack)}), before_(std::exchange(autograd::pack_hook, hook_.get())) {}
-SavedTensorHooks::~SavedTensorHooks() { autograd::pack_hook = before_; }
+    : hook_(new autograd::PackHook{std::move(pack)}), before_(std::exchange(call_context.pack_hook, hook_.get())) {}
+SavedTensorHooks::~SavedTensorHooks() { call_context.pack_hook = before_; }
 
 DetectAnomaly::DetectAnomaly(std::function<std::string()> where)
-    : where_(std::move(where)), before_(std::exchange(autograd::anomaly_notes, &where_)) {}
-DetectAnomaly::~DetectAnomaly() { autograd::anomaly_notes = before_; }
+    : where_(std::move(where)), before_(std::exchange(call_context.anomaly_notes, &where_)) {}
+DetectAnomaly::~DetectAnomaly() { call_context.anomaly_notes = before_; }
 
 NoGrad::NoGrad() : scope_(std::make_unique<InterpreterScope>(autograd::interpreter_below())) {}
 NoGrad::~NoGrad() = default;
 
-InferenceMode::InferenceMode() : before_(std::exchange(inference, true)) {}
-InferenceMode::~InferenceMode() { inference = before_; }
+InferenceMode::InferenceMode() : before_(std::exchange(call_context.inference, true)) {}
+InferenceMode::~InferenceMode() { call_context.inference = before_; }
 
-bool autograd::is_inferring() { return inference; }
+bool autograd::is_inferring() { return call_context.inference; }
 
 bool Tensor::requires_grad() const {
   (void)at("requires_grad");

@@ -17,23 +17,20 @@
 namespace tenon::autograd {
 namespace {
 
-thread_local constinit bool creating_graph = false;
-
 // Sets the interpreter and mode of a backward for its life.
 class BackwardScope {
  public:
   explicit BackwardScope(bool create_graph)
       : gradients_(interpreter_below()),
         scope_(create_graph ? static_cast<Interpreter&>(gradients_) : gradients_.below()),
-        creating_before_(std::exchange(creating_graph, create_graph)) {}
-  ~BackwardScope() { creating_graph = creating_before_; }
+        creating_(create_graph) {}
   BackwardScope(const BackwardScope&) = delete;
   BackwardScope& operator=(const BackwardScope&) = delete;
 
  private:
   GradientInterpreter gradients_;
   InterpreterScope scope_;
-  bool creating_before_;
+  ContextScope<&CallContext::creating_graph> creating_;
 };
 
 using NodeSet = std::unordered_set<const Node*>;
@@ -100,7 +97,7 @@ void run_hooks(NodeExtras& extras, const Node& node, std::span<Tensor> gradients
 class Engine {
  public:
   Engine(std::span<const Root> roots, std::span<Capture> captures, const EngineOptions& options)
-      : captures_(captures), options_(options), boundary_(boundary) {
+      : captures_(captures), options_(options), boundary_(call_context.boundary) {
     if (options.only_captures) needed_ = nodes_needed(roots, captures);
     for (Capture& capture : captures) captured_.emplace(capture.edge.node.get(), &capture);
     for (const Root& root : roots) pending_.add(root.edge, root.gradient);
@@ -181,7 +178,7 @@ class Engine {
       throw Error(error.status().with_context(
           fmt::format("  while computing the gradient of {}{}", node.name(), noted_call(node))));
     }
-    if (anomaly_notes != nullptr) [[unlikely]]
+    if (call_context.anomaly_notes != nullptr) [[unlikely]]
       look_for_anomalies(node, of_inputs.items());
     if (!options_.retain_graph) node.drop_saved();
     for (size_t i = 0; i < edges.size(); ++i) {
@@ -210,7 +207,7 @@ std::vector<bool> reached(const Edge& from, std::span<const Capture> captures) {
   return reaches;
 }
 
-bool creates_graph() { return creating_graph; }
+bool creates_graph() { return call_context.creating_graph; }
 
 void run_backward(std::span<const Root> roots, std::span<Capture> captures, const EngineOptions& options) {
   const BackwardScope scope(options.create_graph);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/autograd/node.h"
+#include "core/device/call_context.h"
 
 namespace tenon::autograd {
 
@@ -38,19 +39,7 @@ class Boundary {
   virtual bool outside(const Node& node) const = 0;
 };
 
-// The boundary of the calling thread; null: nothing is being recorded.
-inline thread_local constinit const Boundary* boundary = nullptr;
-
-class BoundaryScope {
- public:
-  explicit BoundaryScope(const Boundary* inside) : before_(std::exchange(boundary, inside)) {}
-  ~BoundaryScope() { boundary = before_; }
-  BoundaryScope(const BoundaryScope&) = delete;
-  BoundaryScope& operator=(const BoundaryScope&) = delete;
-
- private:
-  const Boundary* before_;
-};
+using BoundaryScope = ContextScope<&CallContext::boundary>;
 
 // Runs the nodes behind `roots` once each, the greatest number first. Ops run under the interpreter below gradients or,
 // to create a graph, under the one that records gradients. Throws the first error of a node and names the op of

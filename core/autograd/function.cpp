@@ -136,7 +136,7 @@ TensorList call_function(std::shared_ptr<Function> function, const TensorList& i
   Function::State& state = *function->state_;
   auto* node = new FunctionNode(function, &state.wanted, edges, results);
   const autograd::NodeRef owner(node);
-  if (autograd::anomaly_notes != nullptr) autograd::note_call(*node);
+  if (call_context.anomaly_notes != nullptr) autograd::note_call(*node);
   state.node = node;
   for (Function::State::Kept& kept : state.kept) {
     for (size_t i = 0; i < inputs.size(); ++i) {

@@ -47,7 +47,7 @@ Tensor without_history(const Tensor& tensor) {
   made->dims = impl.dims;
   made->strides = impl.strides;
   made->open = impl.open;
-  if (impl.recorded != nullptr) made->recorded = impl.recorded->alias().release();
+  if (impl.stand_in != nullptr) made->stand_in = impl.stand_in->alias().release();
   return copy;
 }
 

@@ -154,7 +154,7 @@ void GradientInterpreter::apply_tracked(const OpCall& call) {
   if (flows && row.function == nullptr && gives_floats(call)) refuse_none(call, row);
   if (node) {
     static_cast<OpNode*>(node.get())->take_results(call);
-    if (anomaly_notes != nullptr) [[unlikely]]
+    if (call_context.anomaly_notes != nullptr) [[unlikely]]
       note_call(*node.get());
   }
   give_histories(call, given, node);

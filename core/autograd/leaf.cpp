@@ -34,7 +34,7 @@ void LeafNode::run(std::span<const Tensor> of_results, uint64_t, std::span<Tenso
   note_use(slot_, SlotUse::read);
   std::unique_lock lock(slot_->mutex);
   accumulate(&slot_->gradient, of_results[0]);
-  if (is_elsewhere(slot_->gradient)) slot_->gradient.impl()->recorded->accumulated(slot_->gradient, &slot_->remembered);
+  if (SpreadValue* value = spread_value(slot_->gradient)) value->accumulated(slot_->gradient, &slot_->remembered);
   lock.unlock();
   if (slot_->after_accumulation.empty()) return;
   for (const std::function<void()>& hook : slot_->after_accumulation.functions()) {

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "core/autograd/node.h"
+#include "core/device/call_context.h"
 
 namespace tenon::autograd {
 
@@ -18,12 +19,9 @@ class SlotWatch {
   virtual void touch(const std::shared_ptr<GradientSlot>& slot, SlotUse use) = 0;
 };
 
-// The watch of the calling thread; null: there is none.
-inline thread_local constinit SlotWatch* slot_watch = nullptr;
-
 inline void note_use(const std::shared_ptr<GradientSlot>& slot, SlotUse use) {
-  if (slot_watch != nullptr) [[unlikely]]
-    slot_watch->touch(slot, use);
+  if (call_context.slot_watch != nullptr) [[unlikely]]
+    call_context.slot_watch->touch(slot, use);
 }
 
 class LeafNode final : public Node {

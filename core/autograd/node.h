@@ -87,7 +87,7 @@ class HookList {
 struct GradientSlot {
   std::mutex mutex;
   Tensor gradient;                   // guarded by mutex
-  std::shared_ptr<void> remembered;  // guarded by mutex; set by values elsewhere (RecordedValue::accumulated)
+  std::shared_ptr<void> remembered;  // guarded by mutex; set by SpreadValue::accumulated
   HookList<std::function<void()>> after_accumulation;
 };
 

@@ -20,7 +20,7 @@ struct SavedTensor::Packed {
 void SavedTensor::End::operator()(Packed* packed) const { delete packed; }
 
 void SavedTensor::pack(std::string_view saver) {
-  const PackHook& hook = *pack_hook;
+  const PackHook& hook = *call_context.pack_hook;
   const bool recorded = tensor_.impl()->storage == nullptr;
   if (recorded && !hook.takes_recorded) {
     throw Error(Code::invalid_argument,

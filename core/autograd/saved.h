@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/device/call_context.h"
 #include "core/tensor/recording.h"
 #include "core/tensor/tensor.h"
 
@@ -22,19 +23,7 @@ struct PackHook {
   bool takes_recorded = false;  // true if the hook takes values of a recording, which have no elements
 };
 
-// The hook of the calling thread; null: tensors are kept unchanged.
-inline thread_local constinit const PackHook* pack_hook = nullptr;
-
-class PackScope {
- public:
-  explicit PackScope(const PackHook* hook) : before_(std::exchange(pack_hook, hook)) {}
-  ~PackScope() { pack_hook = before_; }
-  PackScope(const PackScope&) = delete;
-  PackScope& operator=(const PackScope&) = delete;
-
- private:
-  const PackHook* before_;
-};
+using PackScope = ContextScope<&CallContext::pack_hook>;
 
 class SavedTensor {
  public:
@@ -43,7 +32,7 @@ class SavedTensor {
   void keep(Tensor tensor, std::string_view saver) {
     version_ = write_count(tensor);
     tensor_ = std::move(tensor);
-    if (pack_hook != nullptr) [[unlikely]]
+    if (call_context.pack_hook != nullptr) [[unlikely]]
       pack(saver);
   }
   // `what`: "an argument", for errors. Throws invalid_argument, naming both ops, if the tensor was written since; or

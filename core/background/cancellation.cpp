@@ -5,13 +5,13 @@
 
 #include "core/background/interrupt.h"
 #include "core/background/stop.h"
+#include "core/device/call_context.h"
 #include "loader/host/cancellation.h"
 #include "primitives/text/format.h"
 
 namespace tenon {
 namespace {
 
-thread_local const CancellationScope* innermost = nullptr;
 std::atomic<InterruptCheck> interrupt_check{nullptr};
 
 bool interrupted(bool thorough) {
@@ -30,14 +30,14 @@ void set_interrupt_check(InterruptCheck check) {
 }
 
 CancellationScope::CancellationScope(Cancellation cancellation)
-    : cancellation_(std::move(cancellation)), outer_(std::exchange(innermost, this)) {
+    : cancellation_(std::move(cancellation)), outer_(std::exchange(call_context.cancellation, this)) {
   loader::set_launch_cancelled(&launch_cancelled);
 }
 
-CancellationScope::~CancellationScope() { innermost = outer_; }
+CancellationScope::~CancellationScope() { call_context.cancellation = outer_; }
 
 bool CancellationScope::cancelled_here() {
-  for (const CancellationScope* scope = innermost; scope != nullptr; scope = scope->outer_) {
+  for (const CancellationScope* scope = call_context.cancellation; scope != nullptr; scope = scope->outer_) {
     if (scope->cancellation_.cancelled()) return true;
   }
   constexpr uint8_t kThoroughEvery = 255;  // a thorough check costs a system call
@@ -46,12 +46,12 @@ bool CancellationScope::cancelled_here() {
 }
 
 std::vector<Cancellation> CancellationScope::here() {
-  return innermost == nullptr ? std::vector<Cancellation>() : all_here();
+  return call_context.cancellation == nullptr ? std::vector<Cancellation>() : all_here();
 }
 
 std::vector<Cancellation> CancellationScope::all_here() {
   std::vector<Cancellation> all;
-  for (const CancellationScope* scope = innermost; scope != nullptr; scope = scope->outer_) {
+  for (const CancellationScope* scope = call_context.cancellation; scope != nullptr; scope = scope->outer_) {
     all.push_back(scope->cancellation_);
   }
   return all;

@@ -10,7 +10,7 @@
 #include "loader/log/log.h"
 #include "primitives/text/format.h"
 
-namespace tenon::lazy {
+namespace tenon::compilation {
 namespace {
 
 // True if ops of the calling thread reach the eager interpreter, not a recording.
@@ -83,12 +83,12 @@ std::shared_ptr<const BackwardProgram> Backward::program(Programs* programs, con
   const std::lock_guard lock(programs->mutex);
   std::shared_ptr<const BackwardProgram>& known_program = programs->backward[comes];
   if (known_program != nullptr && !graph::is_outdated(known_program->program)) return known_program;
-  const PartOfBackward* part = nullptr;
+  const graph::PartOfBackward* part = nullptr;
   {
     const std::lock_guard own_lock(mutex_);
-    const auto [known, is_new] = parts_.try_emplace(comes, PartOfBackward{graph::Graph(""), {}});
+    const auto [known, is_new] = parts_.try_emplace(comes, graph::PartOfBackward{graph::Graph(""), {}});
     if (is_new) {
-      known->second = part_of(part_->graph, part_->saved.size(), comes);
+      known->second = graph::part_of(part_->graph, part_->saved.size(), comes);
       graph::optimise(&known->second.graph, making_.passes);
     }
     part = &known->second;
@@ -319,12 +319,12 @@ std::vector<CompileMemory> Callable::memory() const {
   return all;
 }
 
-}  // namespace tenon::lazy
+}  // namespace tenon::compilation
 
 namespace tenon {
 
 CompiledList::CompiledList(std::function<TensorList(const TensorList&)> function, CompileOptions options)
-    : callable_(std::make_shared<lazy::Callable>(std::move(function), std::move(options))) {}
+    : callable_(std::make_shared<compilation::Callable>(std::move(function), std::move(options))) {}
 
 TensorList CompiledList::operator()(const TensorList& inputs) const { return callable_->call(inputs); }
 
@@ -332,7 +332,7 @@ CompileStats CompiledList::stats() const { return callable_->stats(); }
 
 std::vector<CompileMemory> CompiledList::memory() const { return callable_->memory(); }
 
-void lazy::check_count(const TensorList& inputs, size_t count) {
+void compilation::check_count(const TensorList& inputs, size_t count) {
   if (inputs.size() == count) return;
   throw Error(Code::invalid_argument,
               fmt::format("compile: the function takes {} tensors, but {} were given.", count, inputs.size()));

@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "core/compile/recorded_function.h"
-#include "core/compile/split.h"
+#include "core/graph/backward_program.h"
 #include "core/graph/execute/executable.h"
 #include "core/graph/passes/passes.h"
 #include "core/graph/signature.h"
 
-namespace tenon::lazy {
+namespace tenon::compilation {
 
 using graph::kMostRecordings;
 constexpr size_t kMostExecutables = 256;  // per recording, one per set of sizes; the oldest is dropped
@@ -66,7 +66,7 @@ class Backward {
   const std::vector<ArgumentDims> dims_;
   const Making making_;
   std::mutex mutex_;
-  std::map<std::vector<bool>, PartOfBackward> parts_;  // mutex; keyed like Programs::backward
+  std::map<std::vector<bool>, graph::PartOfBackward> parts_;  // mutex; keyed like Programs::backward
 };
 
 class Callable;
@@ -174,4 +174,4 @@ std::shared_ptr<T> locked(const std::weak_ptr<T>& weak, const std::string& name)
 TensorList run(const std::shared_ptr<Entry>& entry, const std::shared_ptr<Callable>& owner, const CallShape& shape,
                const TensorList& inputs, const Replay* replay);
 
-}  // namespace tenon::lazy
+}  // namespace tenon::compilation

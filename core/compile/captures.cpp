@@ -13,12 +13,12 @@
 #include "core/vm/storage.h"
 #include "primitives/text/format.h"
 
-namespace tenon::lazy {
+namespace tenon::compilation {
 namespace {
 
 const void* storage_of(const Tensor& tensor) { return tensor.impl()->storage.at_hand(); }
 
-uint64_t writes_of(const Root& root) { return root.recorded.impl()->recorded->version(); }
+uint64_t writes_of(const Root& root) { return root.recorded.impl()->stand_in->version(); }
 
 std::vector<int64_t> key_of(const Tensor& tensor) {
   std::vector<int64_t> key = geometry_of(tensor);
@@ -198,4 +198,4 @@ void Captures::check_overlaps() const {
   }
 }
 
-}  // namespace tenon::lazy
+}  // namespace tenon::compilation

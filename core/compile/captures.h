@@ -15,7 +15,7 @@
 #include "core/tensor/generator.h"
 #include "core/tensor/tensor.h"
 
-namespace tenon::lazy {
+namespace tenon::compilation {
 
 enum class RootOf : uint8_t {
   input,    // an argument of the call
@@ -115,4 +115,4 @@ bool overlap(const Tensor& a, const Tensor& b);
 // dtype, offset, dims and strides.
 std::vector<int64_t> geometry_of(const Tensor& tensor);
 
-}  // namespace tenon::lazy
+}  // namespace tenon::compilation

@@ -10,7 +10,7 @@
 #include "core/vm/storage.h"
 #include "primitives/text/format.h"
 
-namespace tenon::lazy {
+namespace tenon::compilation {
 namespace {
 
 using graph::Graph;
@@ -268,4 +268,4 @@ bool same_program(const Graph& a, const Graph& b) {
                     [&](ValueId of_a, ValueId of_b) { return programs.same_value(of_a, of_b); });
 }
 
-}  // namespace tenon::lazy
+}  // namespace tenon::compilation

@@ -89,7 +89,7 @@ struct CompileMemory {
   std::string again = {};  // values that are computed again: "3 gelu, layer_norm"
 };
 
-namespace lazy {
+namespace compilation {
 class Callable;
 }
 
@@ -104,7 +104,7 @@ class TENON_API CompiledList {
   std::vector<CompileMemory> memory() const;  // by recording
 
  private:
-  std::shared_ptr<lazy::Callable> callable_;  // copies share their recordings
+  std::shared_ptr<compilation::Callable> callable_;  // copies share their recordings
 };
 
 // The result of compile(). It takes a list of tensors or single tensors, and returns what the function returns.
@@ -130,7 +130,7 @@ class Compiled {
   CompiledList list_;
 };
 
-namespace lazy {
+namespace compilation {
 
 constexpr size_t kMostArguments = 8;
 
@@ -174,26 +174,27 @@ decltype(auto) apply(F& function, const TensorList& inputs) {
 }
 
 template <class F>
-using ResultOf = std::remove_cvref_t<decltype(lazy::apply(std::declval<F&>(), std::declval<const TensorList&>()))>;
+using ResultOf =
+    std::remove_cvref_t<decltype(compilation::apply(std::declval<F&>(), std::declval<const TensorList&>()))>;
 
-}  // namespace lazy
+}  // namespace compilation
 
 // `function` takes a TensorList or up to eight Tensors, and returns a Tensor, a TensorList or nothing. The result keeps
 // a copy of it.
 template <class F>
-Compiled<lazy::ResultOf<F>> compile(F function, CompileOptions options = {}) {
-  using Result = lazy::ResultOf<F>;
+Compiled<compilation::ResultOf<F>> compile(F function, CompileOptions options = {}) {
+  using Result = compilation::ResultOf<F>;
   static_assert(std::is_same_v<Result, Tensor> || std::is_same_v<Result, TensorList> || std::is_void_v<Result>,
                 "compile: the function gives a Tensor, a TensorList or nothing");
   auto kept = std::make_shared<F>(std::move(function));
   auto list = [kept](const TensorList& inputs) -> TensorList {
     if constexpr (std::is_void_v<Result>) {
-      lazy::apply(*kept, inputs);
+      compilation::apply(*kept, inputs);
       return {};
     } else if constexpr (std::is_same_v<Result, Tensor>) {
-      return {lazy::apply(*kept, inputs)};
+      return {compilation::apply(*kept, inputs)};
     } else {
-      return lazy::apply(*kept, inputs);
+      return compilation::apply(*kept, inputs);
     }
   };
   return Compiled<Result>(CompiledList(std::move(list), std::move(options)));

@@ -15,7 +15,7 @@
 #include "core/ops/op_rows.h"
 #include "ep_api/ep_api.h"
 
-namespace tenon::lazy {
+namespace tenon::compilation {
 namespace {
 
 using graph::Graph;
@@ -231,4 +231,4 @@ class Early {
 
 void begin_exchanges_early(Graph* program) { Early(program).run(); }
 
-}  // namespace tenon::lazy
+}  // namespace tenon::compilation

@@ -3,7 +3,7 @@
 
 #include "core/graph/graph.h"
 
-namespace tenon::lazy {
+namespace tenon::compilation {
 
 // Moves each exchange (core/global/exchange.h) to the point where its data is ready, so that it overlaps with the
 // computation that follows. Exchanges are ordered by when their data is ready, which is the same order on all ranks. An
@@ -12,4 +12,4 @@ namespace tenon::lazy {
 // their sums become parts of its sum.
 void begin_exchanges_early(graph::Graph* program);
 
-}  // namespace tenon::lazy
+}  // namespace tenon::compilation

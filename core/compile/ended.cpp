@@ -4,11 +4,11 @@
 #include "core/tensor/recording.h"
 #include "primitives/text/format.h"
 
-namespace tenon::lazy {
+namespace tenon::compilation {
 namespace {
 
 const graph::RecordedTensor& recorded(const Tensor& value) {
-  return static_cast<const graph::RecordedTensor&>(*value.impl()->recorded);
+  return static_cast<const graph::RecordedTensor&>(*value.impl()->stand_in);
 }
 
 Tensor apply_view(const graph::ViewStep& step, const Tensor& tensor) {
@@ -43,4 +43,4 @@ Tensor Ended::tensor_of(const Tensor& value) const {
   return tensor;
 }
 
-}  // namespace tenon::lazy
+}  // namespace tenon::compilation

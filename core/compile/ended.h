@@ -8,7 +8,7 @@
 #include "core/graph/functional.h"
 #include "core/tensor/tensor.h"
 
-namespace tenon::lazy {
+namespace tenon::compilation {
 
 class Ended {
  public:
@@ -30,4 +30,4 @@ class Ended {
 // The base of a value of a recording.
 const std::shared_ptr<graph::Base>& base_of(const Tensor& value);
 
-}  // namespace tenon::lazy
+}  // namespace tenon::compilation

@@ -15,7 +15,7 @@
 #include "core/vm/storage.h"
 #include "primitives/text/format.h"
 
-namespace tenon::lazy {
+namespace tenon::compilation {
 namespace {
 
 void add_place(DeviceState* device, std::vector<uint64_t>* words) {
@@ -134,4 +134,4 @@ bool Guard::holds(const TensorList& inputs) const {
                             now.impl()->storage.bytes() == tensor.impl()->storage.bytes());
 }
 
-}  // namespace tenon::lazy
+}  // namespace tenon::compilation

@@ -9,7 +9,7 @@
 #include "core/autograd/node.h"
 #include "core/tensor/tensor.h"
 
-namespace tenon::lazy {
+namespace tenon::compilation {
 
 // A call as numbers: `fixed` must equal the recording's; `sizes` are the dims of all arguments, one after another.
 struct CallShape {
@@ -58,4 +58,4 @@ struct Guard {
   bool holds(const TensorList& inputs) const;
 };
 
-}  // namespace tenon::lazy
+}  // namespace tenon::compilation

@@ -7,7 +7,7 @@
 #include "core/graph/signature.h"
 #include "core/ops/op_call.h"
 
-namespace tenon::lazy {
+namespace tenon::compilation {
 
 bool Parts::used() const {
   const std::lock_guard lock(mutex_);
@@ -61,4 +61,4 @@ TensorList Parts::run(graph::Graph program, std::span<const Tensor> arguments, s
   return graph::run(*executable, arguments, bound);
 }
 
-}  // namespace tenon::lazy
+}  // namespace tenon::compilation

@@ -14,7 +14,7 @@
 #include "core/graph/execute/executable.h"
 #include "core/graph/graph.h"
 
-namespace tenon::lazy {
+namespace tenon::compilation {
 
 class Parts {
  public:
@@ -47,4 +47,4 @@ class Parts {
 // True if both compute the same from their inputs.
 bool same_program(const graph::Graph& a, const graph::Graph& b);
 
-}  // namespace tenon::lazy
+}  // namespace tenon::compilation

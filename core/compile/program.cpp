@@ -7,7 +7,7 @@
 #include "core/ops/ops.h"
 #include "primitives/text/format.h"
 
-namespace tenon::lazy {
+namespace tenon::compilation {
 namespace {
 
 // Tensors like `examples` that share no memory, so that each becomes an input of its own.
@@ -115,4 +115,4 @@ int64_t ProgramSizes::fix(SymDim given) {
   return arena_.resolve(size).number();
 }
 
-}  // namespace tenon::lazy
+}  // namespace tenon::compilation

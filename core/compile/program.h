@@ -9,7 +9,7 @@
 #include "core/graph/graph.h"
 #include "core/tensor/tensor.h"
 
-namespace tenon::lazy {
+namespace tenon::compilation {
 
 // Records `function` once, without gradients, on values that look like `examples`. Their elements are not read. Sizes
 // are symbols of the graph unless the function reads them as numbers. An op for which `lacks` is true is recorded as
@@ -41,4 +41,4 @@ class TENON_API ProgramSizes {
   symbolic::Arena& arena_;
 };
 
-}  // namespace tenon::lazy
+}  // namespace tenon::compilation

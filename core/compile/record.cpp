@@ -9,16 +9,16 @@
 #include "core/compile/early.h"
 #include "core/compile/recorded_function.h"
 #include "core/compile/slots.h"
-#include "core/compile/split.h"
 #include "core/compile/tracer.h"
 #include "core/global/exchange.h"
+#include "core/graph/backward_program.h"
 #include "core/graph/passes/passes.h"
 #include "core/graph/passes/recompute.h"
 #include "core/tensor/recording.h"
 #include "core/vm/storage.h"
 #include "primitives/text/format.h"
 
-namespace tenon::lazy {
+namespace tenon::compilation {
 namespace {
 
 using autograd::Edge;
@@ -468,7 +468,7 @@ class Take {
     passes.recompute = &of_forward;  // runs after the other passes
     std::vector<graph::ValueId> gradients(program.inputs().begin() + static_cast<ptrdiff_t>(made_.arguments.size()),
                                           program.inputs().end());
-    Halves halves = split(program, forward_outputs_, begin, gradients, written_);
+    graph::Halves halves = graph::split_program(program, forward_outputs_, begin, gradients, written_);
     made_.forward = std::move(halves.forward);
     begin_exchanges_early(&made_.forward);
     graph::optimise(&made_.forward, passes);
@@ -511,4 +511,4 @@ Taken record(const Function& function, const CompileOptions& options, const Tens
   return taken;
 }
 
-}  // namespace tenon::lazy
+}  // namespace tenon::compilation

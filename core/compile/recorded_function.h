@@ -14,7 +14,7 @@
 #include "core/global/value.h"
 #include "core/graph/graph.h"
 
-namespace tenon::lazy {
+namespace tenon::compilation {
 
 using Function = std::function<TensorList(const TensorList&)>;
 
@@ -135,4 +135,4 @@ Taken record(const Function& function, const CompileOptions& options, const Tens
 // The first difference of `second` from `first`, as the end of a sentence; empty if they are equal.
 std::string difference(const RecordedFunction& first, const RecordedFunction& second);
 
-}  // namespace tenon::lazy
+}  // namespace tenon::compilation

@@ -12,7 +12,7 @@
 #include "core/vm/storage.h"
 #include "primitives/text/format.h"
 
-namespace tenon::lazy {
+namespace tenon::compilation {
 namespace {
 
 using autograd::Edge;
@@ -286,4 +286,4 @@ TensorList run(const std::shared_ptr<Entry>& entry, const std::shared_ptr<Callab
   return Run(entry, owner, shape, inputs, replay).run();
 }
 
-}  // namespace tenon::lazy
+}  // namespace tenon::compilation

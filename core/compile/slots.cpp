@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace tenon::lazy {
+namespace tenon::compilation {
 
 Tensor gradient_in(autograd::GradientSlot& slot) {
   const std::lock_guard lock(slot.mutex);
@@ -20,7 +20,7 @@ Slots::~Slots() {
 
 void Slots::stop() {
   watching_ = false;
-  autograd::slot_watch = previous_;
+  call_context.slot_watch = previous_;
   for (SlotState& state : states_) {
     state.after = gradient_in(*state.slot);
     set_gradient(*state.slot, state.before);
@@ -35,7 +35,7 @@ void Slots::touch(const std::shared_ptr<autograd::GradientSlot>& slot, autograd:
 
 void Slots::settle(const std::function<Tensor(const Tensor&)>& real) {
   watching_ = false;
-  autograd::slot_watch = previous_;
+  call_context.slot_watch = previous_;
   for (const SlotState& state : states_) {
     const Tensor gradient = gradient_in(*state.slot);
     if (gradient.defined()) set_gradient(*state.slot, real(gradient));
@@ -48,4 +48,4 @@ std::vector<SlotState> Slots::finish() {
   return std::move(states_);
 }
 
-}  // namespace tenon::lazy
+}  // namespace tenon::compilation

@@ -7,7 +7,7 @@
 
 #include "core/autograd/leaf.h"
 
-namespace tenon::lazy {
+namespace tenon::compilation {
 
 struct SlotState {
   std::shared_ptr<autograd::GradientSlot> slot;
@@ -19,7 +19,7 @@ struct SlotState {
 // Watches the gradient slots that the calling thread uses. The destructor restores the earlier content of every slot.
 class Slots final : public autograd::SlotWatch {
  public:
-  Slots() : previous_(std::exchange(autograd::slot_watch, this)) {}
+  Slots() : previous_(std::exchange(call_context.slot_watch, this)) {}
   ~Slots() override;
   Slots(const Slots&) = delete;
   Slots& operator=(const Slots&) = delete;
@@ -42,4 +42,4 @@ class Slots final : public autograd::SlotWatch {
 Tensor gradient_in(autograd::GradientSlot& slot);
 void set_gradient(autograd::GradientSlot& slot, const Tensor& gradient);
 
-}  // namespace tenon::lazy
+}  // namespace tenon::compilation

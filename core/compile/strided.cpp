@@ -6,7 +6,7 @@
 #include "core/ops/ops.h"
 #include "ep_api/ep_api.h"
 
-namespace tenon::lazy {
+namespace tenon::compilation {
 namespace {
 
 struct Axis {
@@ -96,4 +96,4 @@ Tensor view_as(const Tensor& base, const Tensor& root, const Tensor& tensor) {
   return ordered(view, axes, tensor);
 }
 
-}  // namespace tenon::lazy
+}  // namespace tenon::compilation

@@ -4,7 +4,7 @@
 
 #include "core/tensor/tensor.h"
 
-namespace tenon::lazy {
+namespace tenon::compilation {
 
 // True if a chain of views of `root` gives the same elements as `tensor`. `root` is contiguous and covers the storage
 // of `tensor`.
@@ -13,4 +13,4 @@ bool is_view_of(const Tensor& root, const Tensor& tensor);
 // Applies the views that lead from `root` to `tensor` to `base`, which has the elements of `root`. Calls ops.
 Tensor view_as(const Tensor& base, const Tensor& root, const Tensor& tensor);
 
-}  // namespace tenon::lazy
+}  // namespace tenon::compilation

@@ -13,12 +13,12 @@
 #include "core/vm/storage.h"
 #include "primitives/text/format.h"
 
-namespace tenon::lazy {
+namespace tenon::compilation {
 namespace {
 
 const void* storage_of(const Tensor& tensor) { return tensor.impl()->storage.at_hand(); }
 
-const RecordedValue* global_of(const OpCall& call) {
+const SpreadValue* global_of(const OpCall& call) {
   return values_elsewhere.load(std::memory_order_relaxed) ? value_elsewhere(call) : nullptr;
 }
 
@@ -182,7 +182,7 @@ void Tracer::check_histories(const Tensor& tensor) const {
 }
 
 void Tracer::apply(const OpCall& call) {
-  const RecordedValue* global = global_of(call);
+  const SpreadValue* global = global_of(call);
   if (control::is_control(*call.op) && !ended()) return apply_control(call);
   if (call.op->form == OpForm::composite) {
     return composite::called(call.op->named, [&] { compose(call, *this); });
@@ -192,7 +192,7 @@ void Tracer::apply(const OpCall& call) {
 }
 
 // The parts of the global tensors come back as calls without global tensors.
-void Tracer::apply_global(const OpCall& call, const RecordedValue& value) {
+void Tracer::apply_global(const OpCall& call, const SpreadValue& value) {
   if (recorder_.in_region()) {
     throw Error(Code::unsupported,
                 fmt::format("{}: {} of a global tensor is called in a function of cond, while_loop or scan, and ranks "
@@ -208,7 +208,7 @@ void Tracer::apply_global(const OpCall& call, const RecordedValue& value) {
     note_global(output);
     if (is_from_outside(output)) note_written(output);
   }
-  value.interpreter()->apply(call);
+  value.interpreter().apply(call);
 }
 
 void Tracer::note_global(const Tensor& tensor) {
@@ -316,4 +316,4 @@ void Tracer::apply_traced(const OpCall& call) {
   }
 }
 
-}  // namespace tenon::lazy
+}  // namespace tenon::compilation

@@ -18,12 +18,12 @@
 #include "core/ops/op_call.h"
 #include "core/tensor/host_watch.h"
 
-namespace tenon::lazy {
+namespace tenon::compilation {
 
 // True for a value of a recording: a tensor without data, or one whose elements are sizes of the program. Global
 // tensors have separate values.
 inline bool is_recorded(const Tensor& tensor) {
-  return tensor.impl()->storage == nullptr || tensor.impl()->recorded != nullptr;
+  return tensor.impl()->storage == nullptr || tensor.impl()->stand_in != nullptr;
 }
 
 class Tracer final : public Interpreter, public HostWatch {
@@ -90,7 +90,7 @@ class Tracer final : public Interpreter, public HostWatch {
   bool is_frozen(const Tensor& tensor) const;
   void apply_traced(const OpCall& call);
   void apply_control(const OpCall& call);
-  void apply_global(const OpCall& call, const RecordedValue& value);
+  void apply_global(const OpCall& call, const SpreadValue& value);
   void note_global(const Tensor& tensor);
   void note_base(const Tensor& value);
   void apply_eagerly(const OpCall& call);
@@ -112,4 +112,4 @@ class Tracer final : public Interpreter, public HostWatch {
   std::vector<Global> globals_;
 };
 
-}  // namespace tenon::lazy
+}  // namespace tenon::compilation

@@ -104,7 +104,7 @@ void agree_on_lines(const std::string& own) {
 }
 
 void check_caller(std::string_view caller, const NamedTensors& tensors) {
-  if (host_watch != nullptr) {
+  if (call_context.host_watch != nullptr) {
     throw Error(Code::unsupported, fmt::format("{}: a compiled function cannot call it.", caller),
                 "Call it outside of the function.");
   }

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
 
+#include "core/device/call_context.h"
 #include "core/ops/op_call.h"
 
 namespace tenon::global {
@@ -21,11 +21,10 @@ struct GlobalProgram {
   int64_t time = 0, ready = kNow;
 };
 
-inline thread_local constinit GlobalProgram* global_program = nullptr;
-
 // The program that the calling thread records; null: none.
 inline GlobalProgram* current_program() {
-  return global_program == nullptr || global_program->ended ? nullptr : global_program;
+  GlobalProgram* program = call_context.global_program;
+  return program == nullptr || program->ended ? nullptr : program;
 }
 // The interpreter for ops on parts.
 inline Interpreter& parts_interpreter() {
@@ -34,15 +33,6 @@ inline Interpreter& parts_interpreter() {
 }
 
 // Sets the program of the calling thread for the life of the scope; null: none.
-class GlobalProgramScope {
- public:
-  explicit GlobalProgramScope(GlobalProgram* program) : previous_(std::exchange(global_program, program)) {}
-  ~GlobalProgramScope() { global_program = previous_; }
-  GlobalProgramScope(const GlobalProgramScope&) = delete;
-  GlobalProgramScope& operator=(const GlobalProgramScope&) = delete;
-
- private:
-  GlobalProgram* previous_;
-};
+using GlobalProgramScope = ContextScope<&CallContext::global_program>;
 
 }  // namespace tenon::global

@@ -38,7 +38,7 @@ NdSbp everywhere(const Placement& placement) { return NdSbp::filled(placement.gr
 }
 
 // True for a local tensor that is the same on every rank, such as a number.
-bool may_be_mixed(const Tensor& local) { return MadeEverywhere::active || local.impl()->dims.rank() == 0; }
+bool may_be_mixed(const Tensor& local) { return call_context.everywhere || local.impl()->dims.rank() == 0; }
 
 // The arguments and results of a call as global tensors on one placement.
 class Call {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "core/device/call_context.h"
 #include "core/device/device_state.h"
 #include "core/global/communicator.h"
 #include "core/global/lists.h"
@@ -16,8 +17,6 @@
 
 namespace tenon::global {
 namespace {
-
-thread_local constinit SeenMoves* seen_moves = nullptr;
 
 using Ranks = std::vector<int32_t>;  // numbers in the launch, ascending
 
@@ -184,15 +183,15 @@ class Redistribution {
 
 Tensor redistribute(const Tensor& local, DType dtype, const Dims& dims, const Layout& from, const Layout& to,
                     Needed needed) {
-  if (seen_moves != nullptr) seen_moves->note(from.placement, to.placement);
+  if (call_context.seen_moves != nullptr) call_context.seen_moves->note(from.placement, to.placement);
   const Ranks ranks = ranks_of_both(from.placement, to.placement);
   Communicator* between = ranks.size() > 1 ? link(from.placement, to.placement, ranks) : nullptr;
   if (!from.placement.here() && !to.placement.here()) return {};
   return Redistribution(dims, from, to, ranks, between).run(local, dtype, needed);
 }
 
-SeenMoves::SeenMoves() : previous_(std::exchange(seen_moves, this)) {}
-SeenMoves::~SeenMoves() { seen_moves = previous_; }
+SeenMoves::SeenMoves() : previous_(std::exchange(call_context.seen_moves, this)) {}
+SeenMoves::~SeenMoves() { call_context.seen_moves = previous_; }
 
 void SeenMoves::note(const Placement& from, const Placement& to) {
   if (std::find(pairs_.begin(), pairs_.end(), std::pair(from, to)) == pairs_.end()) pairs_.emplace_back(from, to);

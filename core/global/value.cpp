@@ -12,15 +12,7 @@
 #include "primitives/text/format.h"
 
 namespace tenon::global {
-namespace {
-
-// Global tensors belong to no recording.
-const std::shared_ptr<const Recording>& no_recording() {
-  static const auto* none = new std::shared_ptr<const Recording>(std::make_shared<Recording>());
-  return *none;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 void Written::note() {
   ++count;
@@ -30,8 +22,7 @@ void Written::note() {
 }
 
 GlobalValue::GlobalValue(Layout where, Tensor part)
-    : RecordedValue(no_recording()),
-      program(current_program() == nullptr ? 0 : current_program()->number),
+    : program(current_program() == nullptr ? 0 : current_program()->number),
       ready(current_program() == nullptr ? 0 : ++current_program()->time),
       layout(std::move(where)),
       local(std::move(part)),
@@ -41,7 +32,7 @@ int64_t GlobalValue::ready_at(uint64_t of_program) const {
   return std::max(program == of_program ? ready : 0, writes->program == of_program ? writes->last : 0);
 }
 
-std::unique_ptr<RecordedValue> GlobalValue::alias() const {
+std::unique_ptr<StandIn> GlobalValue::alias() const {
   auto same = std::make_unique<GlobalValue>(layout, local);
   same->copied = copied;
   same->writes = writes;
@@ -50,7 +41,7 @@ std::unique_ptr<RecordedValue> GlobalValue::alias() const {
   return same;
 }
 
-Interpreter* GlobalValue::interpreter() const { return &global_interpreter(); }
+Interpreter& GlobalValue::interpreter() const { return global_interpreter(); }
 
 void GlobalValue::compose(const OpCall& call) const { compose_global(call, layout.placement); }
 
@@ -69,12 +60,6 @@ Tensor GlobalValue::gathered(const Tensor& tensor) const {
 
 std::string GlobalValue::origin() const { return fmt::format("a global tensor on {}", layout.to_string()); }
 
-BasicDims<SymDim> GlobalValue::sizes(const TensorImpl& tensor) const {
-  BasicDims<SymDim> sizes;
-  for (const int64_t dim : tensor.dims) sizes.push_back(SymDim(dim));
-  return sizes;
-}
-
 // A copy is updated on its next use, which does not count as a write; its base counts all writes.
 uint64_t GlobalValue::version() const {
   if (copied != nullptr) return write_count(copied->base);
@@ -91,16 +76,15 @@ std::string_view GlobalValue::written_by() const {
 }
 
 GlobalValue* value_of(const Tensor& tensor) {
-  TensorImpl* impl = tensor.impl();
-  if (impl == nullptr || impl->storage != nullptr || impl->recorded == nullptr) return nullptr;
-  if (impl->recorded->interpreter() != &global_interpreter()) return nullptr;
-  return static_cast<GlobalValue*>(impl->recorded);
+  SpreadValue* value = spread_value(tensor);
+  const bool global = value != nullptr && &value->interpreter() == &global_interpreter();
+  return global ? static_cast<GlobalValue*>(value) : nullptr;
 }
 
 Tensor make_global(DType dtype, const Dims& dims, const Layout& layout, Tensor local) {
   DeviceState* device = layout.placement.device() ? layout.placement.device().state() : Device::host().state();
   Tensor made = make_meta(device, {dtype, dims, contiguous_strides(dims)});
-  made.impl()->recorded = new GlobalValue(layout, std::move(local));
+  made.impl()->stand_in = new GlobalValue(layout, std::move(local));
   values_elsewhere.store(true, std::memory_order_relaxed);
   return made;
 }

@@ -49,18 +49,15 @@ struct Written {
   void note();
 };
 
-class GlobalValue final : public RecordedValue {
+class GlobalValue final : public SpreadValue {
  public:
   GlobalValue(Layout where, Tensor part);  // belongs to the program that the thread records, if there is one
 
-  std::unique_ptr<RecordedValue> alias() const override;
-  Interpreter* interpreter() const override;
+  std::unique_ptr<StandIn> alias() const override;
+  Interpreter& interpreter() const override;
   void compose(const OpCall& call) const override;
   Tensor gathered(const Tensor& tensor) const override;
   std::string origin() const override;
-  void read_sizes(TensorImpl&, SizeRead, int64_t) override {}
-  void note_layout(RecordedValue&) override {}
-  BasicDims<SymDim> sizes(const TensorImpl& tensor) const override;
   uint64_t version() const override;
   std::string_view written_by() const override;
   void accumulated(const Tensor& gradient, std::shared_ptr<void>* of_leaf) override;

@@ -74,7 +74,7 @@ struct RecordedTensor final : RecordedValue {
   void read_sizes(TensorImpl& tensor, SizeRead what, int64_t axis) override;
   SymDims sizes(const TensorImpl& tensor) const override;
   void note_layout(RecordedValue& made) override;
-  std::unique_ptr<RecordedValue> alias() const override { return std::make_unique<RecordedTensor>(*this); }
+  std::unique_ptr<StandIn> alias() const override { return std::make_unique<RecordedTensor>(*this); }
   uint64_t version() const override { return base->generation; }
   std::string_view written_by() const override { return base->written_by; }
 
@@ -88,6 +88,6 @@ struct RecordedTensor final : RecordedValue {
 };
 
 // The recorded state of `tensor`, which is recorded and has no data.
-inline RecordedTensor& recorded(const Tensor& tensor) { return static_cast<RecordedTensor&>(*tensor.impl()->recorded); }
+inline RecordedTensor& recorded(const Tensor& tensor) { return static_cast<RecordedTensor&>(*tensor.impl()->stand_in); }
 
 }  // namespace tenon::graph

@@ -117,7 +117,7 @@ Tensor Recorder::tensor_of(ValueId value, const TensorMeta& meta, std::shared_pt
   made->value = value;
   made->frame = frames_[at_].id;
   Tensor tensor = make_meta((*graph_)[value].device, meta);
-  tensor.impl()->recorded = made.release();
+  tensor.impl()->stand_in = made.release();
   tensor.impl()->open = is_open(recorded(tensor));
   return tensor;
 }
@@ -165,7 +165,7 @@ bool Recorder::host_value_known(const Tensor& tensor) { return !is_value(tensor)
 
 void Recorder::check_value(std::string_view op, const char* role, size_t index, const Tensor& tensor) const {
   if (!is_value(tensor)) return;
-  const RecordedValue* value = tensor.impl()->recorded;
+  const RecordedValue* value = recorded_value(*tensor.impl());
   if (value != nullptr && value->recording == recording_) return;
   throw Error(Code::invalid_argument, fmt::format("{}: {} {} of shape {} is {}, and cannot be used under {}.", op, role,
                                                   index, tensor.impl()->dims, origin_of(tensor), recording_->name));
@@ -192,7 +192,7 @@ ValueId Recorder::apply_view(const ViewStep& view, ValueId of) {
 
 ValueId Recorder::value_of(const Tensor& tensor) {
   if (!is_value(tensor)) {
-    if (tensor.impl()->recorded != nullptr) tensor.impl()->recorded->read_elements(*tensor.impl());
+    if (RecordedValue* known = recorded_value(*tensor.impl())) known->read_elements(*tensor.impl());
     ValueId& constant = frames_[at_].constants[tensor.impl()];
     return constant != 0 ? constant : constant = graph_->add_constant(tensor);
   }

@@ -126,7 +126,7 @@ std::optional<Elements> computed(const OpCall& call, const Tensor& result, Inter
     for (size_t i = 0; i < call.inputs.size(); ++i) {
       const bool place = call.inputs[i] != nullptr && (mover->data >> i & 1) == 0;
       const KnownSizes* known = place ? known_sizes(*call.inputs[i]) : nullptr;
-      if (known != nullptr) call.inputs[i]->impl()->recorded->read_elements(*call.inputs[i]->impl());
+      if (known != nullptr) recorded_value(*call.inputs[i]->impl())->read_elements(*call.inputs[i]->impl());
       if (!place && call.inputs[i] == nullptr) return std::nullopt;
     }
     if (!is_integer(result.dtype())) return std::nullopt;
@@ -174,7 +174,8 @@ void Recorder::compute_sizes(const OpCall& call) {
   }
   if (elements) return set_known_sizes(call.outputs[0], std::move(*elements));
   for (const Tensor* input : call.inputs) {
-    if (input != nullptr && known_sizes(*input) != nullptr) input->impl()->recorded->read_elements(*input->impl());
+    if (input != nullptr && known_sizes(*input) != nullptr)
+      recorded_value(*input->impl())->read_elements(*input->impl());
   }
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/device/call_context.h"
 #include "core/device/device_state.h"
 #include "core/ops/op_call.h"
 
@@ -41,19 +42,10 @@ struct CompiledAnswer {
   std::string why_not;
 };
 
-// True while the calling thread only asks which rung would compute calls, and runs none.
-inline thread_local constinit bool only_asks = false;
-
 // While this object lives, questions of its thread compile no kernel.
-class OnlyAsks {
+class OnlyAsks : ContextScope<&CallContext::compiles> {
  public:
-  OnlyAsks() : before_(std::exchange(only_asks, true)) {}
-  ~OnlyAsks() { only_asks = before_; }
-  OnlyAsks(const OnlyAsks&) = delete;
-  OnlyAsks& operator=(const OnlyAsks&) = delete;
-
- private:
-  bool before_;
+  OnlyAsks() : ContextScope(false) {}
 };
 
 // The kernels that compute `call` on `device` with the results `outputs`. Reads only metadata and scalars. It waits for

@@ -242,7 +242,7 @@ void run(const OpCall& call) {
   }
   if (call.op->form == OpForm::composite) return run_composite(call);
   if (values_elsewhere.load(std::memory_order_relaxed)) [[unlikely]] {
-    if (const RecordedValue* value = value_elsewhere(call)) return value->interpreter()->apply(call);
+    if (const SpreadValue* value = value_elsewhere(call)) return value->interpreter().apply(call);
   }
   const bool launches = call.op->form == OpForm::elementwise || call.op->form == OpForm::kernel;
   if (DeviceState* device = launches ? common_device(call) : nullptr) return run_on(call, device);

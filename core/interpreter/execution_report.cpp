@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/device/call_context.h"
 #include "core/device/device_state.h"
 #include "core/device/process.h"
 #include "core/vm/opaque.h"
@@ -10,7 +11,6 @@
 namespace tenon {
 namespace {
 
-thread_local ExecutionScope* innermost = nullptr;
 std::atomic<int32_t> open_scopes{0};
 
 }  // namespace
@@ -20,19 +20,19 @@ std::string_view rung_name(Rung rung) {
   return names[static_cast<size_t>(rung)];
 }
 
-ExecutionScope::ExecutionScope() : previous_(std::exchange(innermost, this)) {
+ExecutionScope::ExecutionScope() : previous_(std::exchange(call_context.execution, this)) {
   if (open_scopes.fetch_add(1) == 0) process::attention.fetch_or(process::kReport);
 }
 
 ExecutionScope::~ExecutionScope() {
-  innermost = previous_;
+  call_context.execution = previous_;
   if (open_scopes.fetch_sub(1) == 1) process::attention.fetch_and(~static_cast<uint32_t>(process::kReport));
 }
 
 std::vector<ExecutionEntry> ExecutionScope::take() { return std::exchange(entries_, {}); }
 
 void note_execution(ExecutionEntry entry) {
-  if (innermost != nullptr) innermost->entries_.push_back(std::move(entry));
+  if (call_context.execution != nullptr) call_context.execution->entries_.push_back(std::move(entry));
 }
 
 void vm::note_conversion(const Conversion& conversion) {

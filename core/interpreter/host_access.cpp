@@ -13,13 +13,13 @@
 namespace tenon {
 
 void Tensor::copy_to_host(void* data) const {
-  if (host_watch != nullptr) [[unlikely]] {
-    const Tensor seen = host_watch->look("copy_to_host", *this);
+  if (call_context.host_watch != nullptr) [[unlikely]] {
+    const Tensor seen = call_context.host_watch->look("copy_to_host", *this);
     if (seen.impl() != impl_) return seen.copy_to_host(data);
   }
   if (at("copy_to_host").storage == nullptr) return with_elements("copy_to_host: the tensor", *this).copy_to_host(data);
-  if (impl_->recorded != nullptr) [[unlikely]]
-    impl_->recorded->read_elements(*impl_);
+  if (RecordedValue* value = recorded_value(*impl_)) [[unlikely]]
+    value->read_elements(*impl_);
   if (elements() == 0) {
     throw_if_error(vm::settle(impl_->storage, false, false));
     return;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/device/call_context.h"
 #include "core/device/device_state.h"
 #include "core/interpreter/eager.h"
 #include "core/interpreter/transfer.h"
@@ -11,26 +12,16 @@
 namespace tenon {
 namespace {
 
-thread_local constinit uint64_t* moved_by_builtins = nullptr;
-
 // While this object lives, count_moved adds to `bytes`.
-class MovedBytes {
- public:
-  MovedBytes() : previous_(std::exchange(moved_by_builtins, &bytes)) {}
-  ~MovedBytes() { moved_by_builtins = previous_; }
-  MovedBytes(const MovedBytes&) = delete;
-  MovedBytes& operator=(const MovedBytes&) = delete;
-
+struct MovedBytes {
   uint64_t bytes = 0;
-
- private:
-  uint64_t* previous_;
+  ContextScope<&CallContext::moved_bytes> scope{&bytes};
 };
 
 }  // namespace
 
 void count_moved(uint64_t bytes) {
-  if (moved_by_builtins != nullptr) *moved_by_builtins += bytes;
+  if (call_context.moved_bytes != nullptr) *call_context.moved_bytes += bytes;
 }
 
 uint64_t run_decomposed(const OpCall& call) {

@@ -260,7 +260,7 @@ Status nothing_serves(const OpCall& call, const Prepared& prepared, loader::Fall
 bool take_compiled(const OpCall& call, Prepared* prepared) {
   const loader::Settings& settings = loader::settings();
   if (settings.fallback < loader::Fallback::compile || settings.fuse != loader::Fuse::on) return false;
-  if (only_asks) return settings.fallback == loader::Fallback::compile && takes_modules(prepared->device);
+  if (!call_context.compiles) return settings.fallback == loader::Fallback::compile && takes_modules(prepared->device);
   if (settings.check == loader::Check::compile) {
     add_reason(prepared, "compiled", "TENON_CHECK compares kernels with ops that run on other rungs");
     return false;

@@ -265,8 +265,6 @@ std::vector<ExecutionEntry> execution_report() {
   return entries;
 }
 
-constinit thread_local Tables* own_tables = nullptr;
-
 namespace {
 
 // Drops the tables when their thread ends. An op that runs later, in the destructor of another thread-local object,

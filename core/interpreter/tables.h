@@ -89,9 +89,8 @@ class Tables {
 
 uint64_t hash_of(const uint64_t* key, size_t words);
 
-// The calling thread's tables, or null before make_tables(). A thread-local model without a call, since every op reads
-// it.
-[[gnu::tls_model("initial-exec")]] extern constinit thread_local Tables* own_tables;
+// The calling thread's tables, or null before make_tables().
+inline thread_local constinit Tables* own_tables = nullptr;
 Tables& make_tables();
 
 // The calling thread's tables. They are made at its first op and end with the thread.

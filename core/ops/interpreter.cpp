@@ -1,3 +1,4 @@
+#include "core/device/call_context.h"
 #include "core/ops/composite.h"
 #include "core/ops/op_call.h"
 #include "core/tensor/recording.h"
@@ -6,11 +7,9 @@
 namespace tenon {
 namespace {
 
-thread_local constinit Interpreter* chosen = nullptr;
-
 // Not exported, so that it can be inlined.
 Interpreter* current() {
-  Interpreter* interpreter = chosen;
+  Interpreter* interpreter = call_context.interpreter;
   if (interpreter == nullptr) [[likely]]
     interpreter = process_interpreter.load(std::memory_order_acquire);
   return interpreter;
@@ -32,29 +31,25 @@ bool Interpreter::keeps(const OpInfo&) const { return false; }
 void compose(const OpCall& call, Interpreter& below) {
   const InterpreterScope scope(below);
   const PrecisionScope precision(call.precision);
-  const RecordedValue* value = values_elsewhere.load(std::memory_order_relaxed) ? value_elsewhere(call) : nullptr;
+  const SpreadValue* value = values_elsewhere.load(std::memory_order_relaxed) ? value_elsewhere(call) : nullptr;
   value == nullptr ? call.op->compose(call) : value->compose(call);
 }
 
-const RecordedValue* value_elsewhere(const OpCall& call) {
-  const auto of = [](const Tensor* tensor) -> const RecordedValue* {
-    const TensorImpl* impl = tensor == nullptr ? nullptr : tensor->impl();
-    if (impl == nullptr || impl->storage != nullptr || impl->recorded == nullptr) return nullptr;
-    return impl->recorded->interpreter() == nullptr ? nullptr : impl->recorded;
-  };
+const SpreadValue* value_elsewhere(const OpCall& call) {
   for (const Tensor* input : call.inputs) {
-    if (const RecordedValue* value = of(input)) return value;
+    const SpreadValue* value = input == nullptr ? nullptr : spread_value(*input);
+    if (value != nullptr) return value;
   }
   for (const Tensor& output : call.outputs) {
-    if (const RecordedValue* value = of(&output)) return value;
+    if (const SpreadValue* value = spread_value(output)) return value;
   }
   return nullptr;
 }
 
-void RecordedValue::compose(const OpCall& call) const { call.op->compose(call); }
-
-InterpreterScope::InterpreterScope(Interpreter& interpreter) : previous_(chosen) { chosen = &interpreter; }
-InterpreterScope::~InterpreterScope() { chosen = previous_; }
+InterpreterScope::InterpreterScope(Interpreter& interpreter) : previous_(call_context.interpreter) {
+  call_context.interpreter = &interpreter;
+}
+InterpreterScope::~InterpreterScope() { call_context.interpreter = previous_; }
 
 Precision current_precision() { return demanded_precision; }
 

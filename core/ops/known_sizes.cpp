@@ -19,8 +19,8 @@ SymDims KnownSizes::sizes(const TensorImpl& tensor) const {
 }
 
 void set_known_sizes(const Tensor& tensor, std::vector<SymDim> elements) {
-  delete tensor.impl()->recorded;
-  tensor.impl()->recorded = new KnownSizes(std::move(elements));
+  delete tensor.impl()->stand_in;
+  tensor.impl()->stand_in = new KnownSizes(std::move(elements));
 }
 
 namespace sized {

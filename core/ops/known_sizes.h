@@ -20,7 +20,7 @@ struct KnownSizes final : RecordedValue {
   void read_elements(TensorImpl&) override;
   void note_layout(RecordedValue&) override {}
   SymDims sizes(const TensorImpl& tensor) const override;
-  std::unique_ptr<RecordedValue> alias() const override { return std::make_unique<KnownSizes>(*this); }
+  std::unique_ptr<StandIn> alias() const override { return std::make_unique<KnownSizes>(*this); }
 
   std::vector<SymDim> elements;  // row-major
 };
@@ -28,8 +28,8 @@ struct KnownSizes final : RecordedValue {
 // The known elements of `tensor`; null: they are numbers.
 inline const KnownSizes* known_sizes(const Tensor& tensor) {
   const TensorImpl* impl = tensor.impl();
-  const bool known = impl != nullptr && impl->storage != nullptr && impl->recorded != nullptr;
-  return known ? static_cast<const KnownSizes*>(impl->recorded) : nullptr;
+  const bool known = impl != nullptr && impl->storage != nullptr && impl->stand_in != nullptr;
+  return known ? static_cast<const KnownSizes*>(impl->stand_in) : nullptr;
 }
 // Stores `elements` as the expressions of `tensor`, which holds their hints.
 void set_known_sizes(const Tensor& tensor, std::vector<SymDim> elements);

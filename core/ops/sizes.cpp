@@ -8,7 +8,7 @@
 namespace tenon {
 
 SymDims sizes(const Tensor& tensor) {
-  if (tensor.defined() && tensor.impl()->open) return tensor.impl()->recorded->sizes(*tensor.impl());
+  if (tensor.defined() && tensor.impl()->open) return recorded_value(*tensor.impl())->sizes(*tensor.impl());
   SymDims result;
   for (const int64_t dim : tensor.dims()) result.push_back(dim);
   return result;
@@ -20,7 +20,7 @@ SymDim size_at(const Tensor& tensor, int64_t axis) {
 
 void note_layout(const Tensor& from, const Tensor& made) {
   if (!is_open(from)) return;
-  from.impl()->recorded->note_layout(*made.impl()->recorded);
+  recorded_value(*from.impl())->note_layout(*recorded_value(*made.impl()));
 }
 
 bool is_empty(const Tensor& tensor) {

@@ -1,5 +1,6 @@
 #include "core/tensor/device.h"
 
+#include "core/device/call_context.h"
 #include "core/device/device_state.h"
 #include "core/tensor/opened_devices.h"
 #include "core/vm/vm.h"
@@ -9,8 +10,6 @@
 
 namespace tenon {
 namespace {
-
-thread_local DeviceState* current_device = nullptr;
 
 // Returns `state` for the member `function` of a Device. Errors: invalid_argument if the handle is empty.
 DeviceState* require_state(DeviceState* state, const char* function) {
@@ -30,11 +29,11 @@ Device::Device(std::string_view spelling) {
 }
 
 Device Device::current() {
-  if (current_device != nullptr) return Device(current_device);
+  if (call_context.device != nullptr) return Device(call_context.device);
   return Device(value_or_throw(device_state("")));
 }
 
-void Device::set_current(Device device) { current_device = device.state_; }
+void Device::set_current(Device device) { call_context.device = device.state_; }
 
 Device Device::host() { return Device(value_or_throw(host_device_state())); }
 
@@ -63,7 +62,8 @@ int32_t get_num_threads() { return loader::thread_limit(); }
 void synchronize() { throw_if_error(vm::synchronize_all()); }
 
 void retire(std::string_view provider) {
-  if (current_device != nullptr && current_device->opened->provider == provider) current_device = nullptr;
+  if (call_context.device != nullptr && call_context.device->opened->provider == provider)
+    call_context.device = nullptr;
   throw_if_error(retire_provider(provider));
 }
 

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <string_view>
-#include <utility>
 
+#include "core/device/call_context.h"
 #include "core/tensor/generator.h"
 #include "core/tensor/tensor.h"
 
@@ -22,19 +22,7 @@ class HostWatch {
   virtual RandomRange draw(uint64_t blocks) = 0;
 };
 
-// The watch of the calling thread; null: there is none.
-inline thread_local constinit HostWatch* host_watch = nullptr;
-
 // Sets the calling thread's watch while this object lives; null: none.
-class HostWatchScope {
- public:
-  explicit HostWatchScope(HostWatch* watch) : previous_(std::exchange(host_watch, watch)) {}
-  ~HostWatchScope() { host_watch = previous_; }
-  HostWatchScope(const HostWatchScope&) = delete;
-  HostWatchScope& operator=(const HostWatchScope&) = delete;
-
- private:
-  HostWatch* previous_;
-};
+using HostWatchScope = ContextScope<&CallContext::host_watch>;
 
 }  // namespace tenon

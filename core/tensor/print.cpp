@@ -233,9 +233,8 @@ std::string to_string(const Tensor& tensor) {
   const std::string kind =
       fmt::format("{} {} {}", dtype_name(tensor.dtype()), tensor.dims(), tensor.device().spelling());
   if (tensor.impl()->storage == nullptr) {
-    const RecordedValue* value = tensor.impl()->recorded;
-    const bool elsewhere = value != nullptr && value->interpreter() != nullptr;
-    return fmt::format("{}, {}", kind, elsewhere ? value->origin() : "being recorded");
+    const SpreadValue* value = spread_value(tensor);
+    return fmt::format("{}, {}", kind, value != nullptr ? value->origin() : "being recorded");
   }
   const Tensor readable = unpacked(tensor);
   std::vector<uint64_t> bits;

@@ -65,7 +65,7 @@ TensorImpl* make_impl(DeviceState* device, DType dtype, const Dims& dims, int64_
 }
 
 std::string origin_of(const Tensor& tensor) {
-  const RecordedValue* value = tensor.impl()->recorded;
+  const StandIn* value = tensor.impl()->stand_in;
   if (value == nullptr) return "a value of the probe of a decomposition, which computes nothing";
   return value->origin();
 }
@@ -76,27 +76,25 @@ std::string RecordedValue::origin() const {
                      finished ? ", which has finished" : ", which is being recorded");
 }
 
-Tensor RecordedValue::gathered(const Tensor&) const { return {}; }
-
 Tensor with_elements(std::string_view what, const Tensor& tensor) {
   const TensorImpl& impl = *tensor.impl();
   if (impl.storage != nullptr) return tensor;
-  const Tensor gathered = impl.recorded == nullptr ? Tensor() : impl.recorded->gathered(tensor);
-  if (!gathered.defined()) refuse_recorded(what, tensor);
-  return gathered;
+  const SpreadValue* value = spread_value(tensor);
+  if (value == nullptr) refuse_recorded(what, tensor);
+  return value->gathered(tensor);
 }
 
 uint64_t write_count(const Tensor& tensor) {
   const TensorImpl& impl = *tensor.impl();
   if (impl.storage != nullptr) [[likely]]
     return impl.storage.version();
-  return impl.recorded == nullptr ? 0 : impl.recorded->version();
+  return impl.stand_in == nullptr ? 0 : impl.stand_in->version();
 }
 
 std::string_view last_writer(const Tensor& tensor) {
   const TensorImpl& impl = *tensor.impl();
   if (impl.storage != nullptr) return impl.storage.written_by();
-  return impl.recorded == nullptr ? std::string_view() : impl.recorded->written_by();
+  return impl.stand_in == nullptr ? std::string_view() : impl.stand_in->written_by();
 }
 
 void refuse_recorded(std::string_view what, const Tensor& tensor) {
@@ -223,13 +221,15 @@ void Tensor::refuse_undefined(const char* function) {
               fmt::format("{}: the tensor is undefined: it was made without a value, or moved from.", function));
 }
 
-void Tensor::read_open(TensorImpl& impl, SizeRead what, int64_t axis) { impl.recorded->read_sizes(impl, what, axis); }
+void Tensor::read_open(TensorImpl& impl, SizeRead what, int64_t axis) {
+  recorded_value(impl)->read_sizes(impl, what, axis);
+}
 
 void Tensor::destroy(TensorImpl* impl) {
   if (impl->gradient != nullptr) [[unlikely]]
     delete impl->gradient;
-  if (impl->recorded != nullptr) [[unlikely]]
-    delete impl->recorded;
+  if (impl->stand_in != nullptr) [[unlikely]]
+    delete impl->stand_in;
   if (impl->storage != nullptr) [[likely]]
     impl->storage.release_tensor();
   Impls::destroy(impl);
@@ -238,16 +238,16 @@ void Tensor::destroy(TensorImpl* impl) {
 Tensor Tensor::empty(const Dims& dims, DType dtype, Device device) {
   if (!device) device = Device::current();
   const Tensor tensor = value_or_throw(make_tensor(device.state(), dtype, dims));
-  if (host_watch != nullptr) [[unlikely]]
-    host_watch->made(tensor, false);
+  if (call_context.host_watch != nullptr) [[unlikely]]
+    call_context.host_watch->made(tensor, false);
   return tensor;
 }
 
 Tensor Tensor::copy_from_host(const void* data, const Dims& dims, DType dtype, Device device) {
   if (!device) device = Device::current();
   Tensor tensor = value_or_throw(make_tensor(device.state(), dtype, dims));
-  if (host_watch != nullptr) [[unlikely]]
-    host_watch->made(tensor, true);
+  if (call_context.host_watch != nullptr) [[unlikely]]
+    call_context.host_watch->made(tensor, true);
   if (tensor.bytes() == 0) return tensor;
   const vm::Operand dst{tensor.impl()->storage, 0, true, true};
   throw_if_error(vm::upload(dst, data, static_cast<uint64_t>(tensor.bytes()), {}));
@@ -276,12 +276,12 @@ void Tensor::wait() const {
 }
 
 void Tensor::access(Access mode, std::function<void(void* data)> function) const {
-  if (host_watch != nullptr) [[unlikely]] {
-    const Tensor seen = host_watch->look("access", *this);
+  if (call_context.host_watch != nullptr) [[unlikely]] {
+    const Tensor seen = call_context.host_watch->look("access", *this);
     if (seen.impl() != impl_) return seen.access(mode, std::move(function));
   }
   if (impl_->storage == nullptr) refuse_recorded("access: the tensor", *this);
-  if (impl_->recorded != nullptr) impl_->recorded->read_elements(*impl_);
+  if (RecordedValue* value = recorded_value(*impl_)) value->read_elements(*impl_);
   const bool reads = (static_cast<uint8_t>(mode) & static_cast<uint8_t>(Access::read)) != 0;
   const bool writes = (static_cast<uint8_t>(mode) & static_cast<uint8_t>(Access::write)) != 0;
   int64_t span = elements() == 0 ? 0 : 1;  // storage elements from the first to the last
@@ -313,19 +313,19 @@ void* element_at(const TensorImpl& impl, const Storage& storage) {
 
 // True if the elements are in host memory, no pending write changes them, and no watch observes reads.
 bool is_at_hand(const TensorImpl& impl) {
-  return host_watch == nullptr && impl.storage != nullptr && impl.recorded == nullptr && impl.device->mapped &&
-         !impl.device->layouts && !impl.storage.busy_for_read();
+  return call_context.host_watch == nullptr && impl.storage != nullptr && impl.stand_in == nullptr &&
+         impl.device->mapped && !impl.device->layouts && !impl.storage.busy_for_read();
 }
 
 // Tensor::data for elements that are not at hand.
 [[gnu::noinline]] void* awaited_data(const Tensor& tensor) {
-  if (host_watch != nullptr) {
-    const Tensor seen = host_watch->look("data", tensor);
+  if (call_context.host_watch != nullptr) {
+    const Tensor seen = call_context.host_watch->look("data", tensor);
     if (seen.impl() != tensor.impl()) return seen.data();
   }
   TensorImpl& impl = *tensor.impl();
   if (impl.storage == nullptr || !impl.device->mapped) return nullptr;
-  if (impl.recorded != nullptr) impl.recorded->read_elements(impl);
+  if (RecordedValue* value = recorded_value(impl)) value->read_elements(impl);
   Storage* plain = value_or_throw(vm::expose(impl.storage));
   throw_if_error(vm::settle(plain, true, false));
   return element_at(impl, *plain);

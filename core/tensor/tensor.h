@@ -39,7 +39,7 @@ namespace tenon {
 
 class Generator;  // core/tensor/generator.h
 struct GradientState;
-struct RecordedValue;
+struct StandIn;
 
 // The metadata of a tensor, without the address of its data.
 struct TensorMeta {
@@ -56,7 +56,7 @@ struct TensorImpl {
   int64_t offset = 0;      // of the first element in the storage, in elements
   int64_t elements = 0;
   SharedStorage storage;              // null: a tensor without data (being recorded or probed)
-  RecordedValue* recorded = nullptr;  // owned: the value it stands for while a program is recorded
+  StandIn* stand_in = nullptr;        // owned: what it stands for (recording.h); null for most tensors
   GradientState* gradient = nullptr;  // owned: state for gradients; null for most tensors
   DeviceState* device = nullptr;
   Dims dims;

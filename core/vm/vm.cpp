@@ -1,8 +1,8 @@
 #include "core/vm/vm.h"
 
-#include <array>
 #include <utility>
 
+#include "core/device/call_context.h"
 #include "core/device/process.h"
 #include "core/device/trace.h"
 #include "core/vm/engine.h"
@@ -13,9 +13,6 @@ namespace tenon::vm {
 namespace {
 
 constexpr uint16_t kComputeStream = 0;
-
-constexpr uint16_t kSpellings = 64;
-thread_local constinit std::array<uint16_t, kSpellings> current_streams{};  // by spelling_number of the device
 
 Status submit_launch(const OpLaunch& launch, std::span<const Ticket> waits) {
   DeviceState* device = launch.primitive->device;
@@ -108,11 +105,12 @@ Result<uint16_t> create_stream(DeviceState* device, int32_t priority) {
 }
 
 uint16_t current_stream(DeviceState* device) {
-  return device->spelling_number < kSpellings ? current_streams[device->spelling_number] : kComputeStream;
+  return device->spelling_number < CallContext::kStreams ? call_context.streams[device->spelling_number]
+                                                         : kComputeStream;
 }
 
 void set_current_stream(DeviceState* device, uint16_t stream) {
-  if (device->spelling_number < kSpellings) current_streams[device->spelling_number] = stream;
+  if (device->spelling_number < CallContext::kStreams) call_context.streams[device->spelling_number] = stream;
 }
 
 Status attach(DeviceState* device) {

@@ -8,6 +8,7 @@
 
 #include "core/background/background.h"
 #include "core/codegen/eager/pattern.h"
+#include "core/device/call_context.h"
 #include "core/device/deterministic.h"
 #include "core/graph/execute/executable.h"
 #include "core/graph/fusion.h"
@@ -54,20 +55,9 @@ struct PatternGraph {
   }
 };
 
-thread_local constinit bool recording_now = false;
-
 // While it lives, the ops of this thread do not use the third rung: ops that are computed while a pattern is recorded
 // must not be recorded.
-class PatternScope {
- public:
-  PatternScope() : before_(std::exchange(recording_now, true)) {}
-  ~PatternScope() { recording_now = before_; }
-  PatternScope(const PatternScope&) = delete;
-  PatternScope& operator=(const PatternScope&) = delete;
-
- private:
-  bool before_;
-};
+using PatternScope = ContextScope<&CallContext::records_pattern>;
 
 // Records one call with the symbols of its pattern.
 class PatternRecorder {
@@ -153,7 +143,7 @@ class PatternRecorder {
 };
 
 std::shared_ptr<const PatternGraph> record(const OpCall& call, DeviceState* device, const Pattern& pattern) {
-  const PatternScope scope;
+  const PatternScope scope(true);
   auto made = std::make_shared<PatternGraph>();
   for (const bool apart : {false, true}) {
     if (apart && !ops::has_decomposition(call)) break;
@@ -352,7 +342,7 @@ CompiledAnswer compiled_call(const OpCall& call, DeviceState* device, const std:
   CompiledAnswer refused;
   if (!takes_modules(device)) {
     refused.why_not = "the device compiles no kernels";
-  } else if (codegen::recording_now) {
+  } else if (call_context.records_pattern) {
     refused.why_not = "it is computed while a kernel is recorded";
   } else {
     return codegen::answer(call, device, outputs);

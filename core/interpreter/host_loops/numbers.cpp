@@ -106,7 +106,7 @@ bool fill(const OpCall& call, const Scalar& value) {
   const Tensor& output = call.outputs[0];
   const TensorImpl& impl = *output.impl();
   const int64_t bytes = impl.elements * dtype_size(impl.dtype);
-  if (impl.storage == nullptr || impl.recorded != nullptr || !impl.contiguous || bytes == 0 || bytes > most)
+  if (impl.storage == nullptr || impl.stand_in != nullptr || !impl.contiguous || bytes == 0 || bytes > most)
     return false;
   if ((impl.dtype != DType::f32 && impl.dtype != DType::f64) || !on_host(impl.device)) return false;
   if (impl.dtype == DType::f32) {

@@ -18,7 +18,7 @@ inline bool on_host(const DeviceState* device) {
 inline bool lies_at_hand(const OpCall& call, size_t index) {
   if (index >= call.inputs.size() || call.inputs[index] == nullptr || !call.inputs[index]->defined()) return false;
   const TensorImpl& impl = *call.inputs[index]->impl();
-  return impl.storage != nullptr && impl.recorded == nullptr && impl.elements > 0 && on_host(impl.device);
+  return impl.storage != nullptr && impl.stand_in == nullptr && impl.elements > 0 && on_host(impl.device);
 }
 // True if input `index` is also row-major.
 inline bool at_hand(const OpCall& call, size_t index) {

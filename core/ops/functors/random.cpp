@@ -61,11 +61,12 @@ RandomRange next(std::string_view op, const Dims& dims, DType dtype, Generator* 
   const auto count = static_cast<uint64_t>(element_count(dims));
   const uint64_t per_block = dtype_size(dtype) == 8 ? 2 : 4;
   const uint64_t blocks = count / per_block + (count % per_block != 0 ? 1 : 0);
-  if (generator != nullptr && host_watch != nullptr) {
+  if (generator != nullptr && call_context.host_watch != nullptr) {
     refuse("{}: a recorded program draws only from the default generator, so it cannot take one as an argument.", op);
   }
   if (generator != nullptr) return generator->reserve(blocks);
-  return host_watch != nullptr ? host_watch->draw(blocks) : default_generator().reserve(blocks);
+  return call_context.host_watch != nullptr ? call_context.host_watch->draw(blocks)
+                                            : default_generator().reserve(blocks);
 }
 
 void require_floating(std::string_view op, std::string_view name, const Tensor& x) {

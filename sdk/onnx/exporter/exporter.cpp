@@ -182,8 +182,8 @@ void check_axes(const graph::Graph& graph, ExportOptions* options) {
 
 // Records the function. It may throw any exception, so it is called outside the border.
 graph::Graph recorded(const ExportedFunction& function, const TensorList& examples, const ExportOptions& options) {
-  return lazy::record_program(function, options.name, examples,
-                              [](const OpInfo& op) { return find_row(op.name) == nullptr; });
+  return compilation::record_program(function, options.name, examples,
+                                     [](const OpInfo& op) { return find_row(op.name) == nullptr; });
 }
 
 std::string exported(graph::Graph& graph, ExportOptions options) {

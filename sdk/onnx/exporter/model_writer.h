@@ -32,7 +32,7 @@ struct Initializer {
 
 class ModelWriter {
  public:
-  explicit ModelWriter(lazy::ProgramSizes& sizes) : of_program_(sizes) {}
+  explicit ModelWriter(compilation::ProgramSizes& sizes) : of_program_(sizes) {}
 
   // Makes new_name() and constant() avoid `name`.
   void reserve(const std::string& name) { taken_.insert({name, 0}); }
@@ -60,7 +60,7 @@ class ModelWriter {
   std::string size(SymDim size);
   std::string shape(const SymDims& sizes);
 
-  lazy::ProgramSizes& sizes() { return of_program_; }
+  compilation::ProgramSizes& sizes() { return of_program_; }
   std::vector<WrittenNode>& written() { return nodes_; }
   const std::vector<Initializer>& initializers() const { return initializers_; }
 
@@ -68,7 +68,7 @@ class ModelWriter {
   std::string expression(SymDim size);
   std::string sum(const symbolic::Polynomial& terms);
 
-  lazy::ProgramSizes& of_program_;
+  compilation::ProgramSizes& of_program_;
   std::vector<WrittenNode> nodes_;
   std::vector<Initializer> initializers_;
   std::map<std::string, int> taken_;  // by name: the last suffix in use

@@ -13,12 +13,12 @@ namespace {
 
 constexpr int32_t kNewestType = 16;  // bfloat16, the last type of kWrittenIrVersion
 
-bool is_symbol(const lazy::ProgramSizes& sizes, SymDim size) {
+bool is_symbol(const compilation::ProgramSizes& sizes, SymDim size) {
   return !size.is_number() && sizes.node(size).kind == symbolic::Kind::symbol;
 }
 
 // True for a condition that only says that a size is not 0 or 1. Every open size is recorded under it.
-bool is_usual(const lazy::ProgramSizes& sizes, const Condition& condition) {
+bool is_usual(const compilation::ProgramSizes& sizes, const Condition& condition) {
   const bool of_number = condition.a.is_number() && condition.a.number() <= 1 && is_symbol(sizes, condition.b);
   return of_number && (condition.relation == Relation::lt || condition.relation == Relation::le ||
                        condition.relation == Relation::ne);

@@ -40,7 +40,7 @@ class ProgramWriter {
 
   graph::Graph& graph_;
   const ExportOptions& options_;
-  lazy::ProgramSizes sizes_;
+  compilation::ProgramSizes sizes_;
   ModelWriter model_;
   std::map<graph::ValueId, Operand> values_;
   std::vector<Operand> inputs_, outputs_;

@@ -117,8 +117,8 @@ std::optional<std::string> fault(const RandomStep& step, uint32_t seed) {
 std::string graph_of(const RandomStep& step, uint32_t seed) {
   World world(seed);
   const TensorList inputs = inputs_of(step, seed);
-  const lazy::CallShape shape = lazy::shape_of("step", inputs);
-  const auto taken = lazy::record(step.over(&world), {}, inputs, shape, nullptr);
+  const compilation::CallShape shape = compilation::shape_of("step", inputs);
+  const auto taken = compilation::record(step.over(&world), {}, inputs, shape, nullptr);
   return graph::print(taken.recording->recorded);
 }
 

@@ -134,7 +134,8 @@ TEST(Compiled, ExchangesAreNodesOfTheSameNumberOnEveryRank) {
   const TensorList inputs{spread(some({5, 3}, 1), all, {S0})};
   CompileOptions options;
   options.name = "the step";
-  const lazy::Taken taken = lazy::record(step, options, inputs, lazy::shape_of("the step", inputs), nullptr);
+  const compilation::Taken taken =
+      compilation::record(step, options, inputs, compilation::shape_of("the step", inputs), nullptr);
   const std::string text = graph::print(taken.recording->recorded);
   const size_t count = count_in(text, "= global::exchange(");
   const Tensor counts = to_global(Tensor::from(NestedList({static_cast<float>(count)})), all, {S0});
@@ -160,8 +161,8 @@ TEST(Compiled, ExchangesStayInOrderThroughPasses) {
     return TensorList{twice + to_global(ones({2 * ranks(), 3}, all, {S0}), {B})};
   };
   const TensorList inputs{spread(some({2 * ranks(), 3}, 1), all, {S0})};
-  const lazy::Taken taken =
-      lazy::record(function, CompileOptions(), inputs, lazy::shape_of("function", inputs), nullptr);
+  const compilation::Taken taken =
+      compilation::record(function, CompileOptions(), inputs, compilation::shape_of("function", inputs), nullptr);
   EXPECT_EQ(count_in(graph::print(taken.recording->forward), "= global::exchange("), 4u);
   for (int i = 0; i < 3; ++i) expect_close(CompiledList(function, {})(inputs)[0], function(inputs)[0], "in order");
 }
@@ -192,7 +193,8 @@ TEST(Compiled, SumsBeginWhereTheyAreReady) {
     return TensorList{loss};
   };
   const TensorList inputs{spread(some({2 * ranks(), widths[0]}, 9), all, {S0})};
-  const lazy::Taken taken = lazy::record(step, CompileOptions(), inputs, lazy::shape_of("the step", inputs), nullptr);
+  const compilation::Taken taken =
+      compilation::record(step, CompileOptions(), inputs, compilation::shape_of("the step", inputs), nullptr);
   const graph::Graph& program = taken.recording->forward;
   bool is_behind = false;  // of the first exchange
   size_t products_behind = 0;
@@ -235,8 +237,8 @@ TEST(Compiled, SmallSumsTravelTogether) {
     };
     const TensorList inputs{spread(some({2 * ranks() + 1, 6}, 9), all, {S0})};
     if (compiles) {
-      const lazy::Taken taken =
-          lazy::record(step, CompileOptions(), inputs, lazy::shape_of("the step", inputs), nullptr);
+      const compilation::Taken taken =
+          compilation::record(step, CompileOptions(), inputs, compilation::shape_of("the step", inputs), nullptr);
       EXPECT_EQ(exchanged_sizes(taken.recording->recorded).size(), weights.size());
       EXPECT_EQ(exchanged_sizes(taken.recording->forward), std::vector<int64_t>{elements})
           << graph::print(taken.recording->forward);
@@ -268,8 +270,8 @@ TEST(Compiled, ASumThatIsMadeOfAnotherGoesBehindIt) {
     return TensorList{first, second, third, sum_of(in[1])};
   };
   const TensorList inputs{spread(some({4, 5}, 1), all, {P}), spread(some({7}, 2), all, {P})};
-  const lazy::Taken taken =
-      lazy::record(function, CompileOptions(), inputs, lazy::shape_of("function", inputs), nullptr);
+  const compilation::Taken taken =
+      compilation::record(function, CompileOptions(), inputs, compilation::shape_of("function", inputs), nullptr);
   // The last was there from the beginning, so it is sent with the first.
   EXPECT_EQ(exchanged_sizes(taken.recording->forward), (std::vector<int64_t>{27, 20, 20}));
   const CompiledList compiled(function, {});

@@ -1,4 +1,4 @@
-#include "core/compile/split.h"
+#include "core/graph/backward_program.h"
 
 #include <algorithm>
 #include <cstring>
@@ -8,14 +8,8 @@
 #include "core/ops/functors/sized.h"
 #include "core/ops/op_rows.h"
 
-namespace tenon::lazy {
+namespace tenon::graph {
 namespace {
-
-using graph::Graph;
-using graph::kNoNode;
-using graph::Node;
-using graph::NodeId;
-using graph::ValueId;
 
 // For each value: true if one of `outputs` needs it.
 std::vector<bool> needed_by(const Graph& program, std::span<const ValueId> outputs) {
@@ -73,7 +67,7 @@ class Splitter {
     std::vector<ValueId> outputs(outputs_.begin(), outputs_.begin() + static_cast<ptrdiff_t>(results_));
     outputs.insert(outputs.end(), kept.begin(), kept.end());
     made.set_outputs(outputs);
-    graph::remove_dead_code(&made);
+    remove_dead_code(&made);
     std::vector<ValueId> inputs(made.inputs().begin(), made.inputs().end());
     std::erase_if(inputs, [&](ValueId id) { return is_gradient(id); });
     made.keep_inputs(inputs);
@@ -89,7 +83,7 @@ class Splitter {
       made.replace(id, inputs.back());
     }
     inputs.insert(inputs.end(), gradients_.begin(), gradients_.end());
-    graph::remove_dead_code(&made);
+    remove_dead_code(&made);
     made.keep_inputs(inputs);
     return made;
   }
@@ -134,7 +128,7 @@ class Remover {
       outputs.push_back(made_.outputs()[i]);
     }
     made_.set_outputs(std::move(outputs));
-    graph::remove_dead_code(&made_);
+    remove_dead_code(&made_);
     std::erase_if(inputs, [&](ValueId id) { return states_[id] == State::absent; });
     made_.keep_inputs(std::move(inputs));
     return {std::move(made_), std::move(numbers)};
@@ -165,7 +159,7 @@ class Remover {
   void fill_in(NodeId id, std::vector<ValueId> inputs) {
     for (ValueId& input : inputs) {
       if (states_[input] != State::absent) continue;
-      const graph::Value value = made_[input];
+      const Value value = made_[input];
       functors::Sized<FullAttributes> sized;
       sized.attributes.dtype = value.dtype;
       const symbolic::ArenaScope arena(made_.arena());
@@ -195,8 +189,8 @@ PartOfBackward part_of(const Graph& backward, size_t first, const std::vector<bo
   return Remover(backward, first, comes).run();
 }
 
-Halves split(const Graph& program, size_t results, NodeId begin, std::span<const ValueId> gradients,
-             const std::vector<bool>& written) {
+Halves split_program(const Graph& program, size_t results, NodeId begin, std::span<const ValueId> gradients,
+                     const std::vector<bool>& written) {
   const Splitter splitter(program, results, begin, gradients);
   const std::vector<ValueId> read = splitter.crossing();
   std::vector<bool> is_argument;
@@ -210,4 +204,4 @@ Halves split(const Graph& program, size_t results, NodeId begin, std::span<const
   return {splitter.forward(kept), splitter.backward(read), read, is_argument};
 }
 
-}  // namespace tenon::lazy
+}  // namespace tenon::graph
