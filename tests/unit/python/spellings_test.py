@@ -34,6 +34,12 @@ t.diff(x, 1, -1, x[:, :1], None)
 t.diff(x, 2, 0, prepend=x, append=y)
 t.cdist(x, y, 2.0, 'donot_use_mm_for_euclid_dist')
 x.clone(memory_format=t.preserve_format)
+x + y.numpy()
+v[i[0].numpy()]
+x[b[:, 0].numpy()]
+x[0, i[0].numpy()]
+v[i.numpy()[0, 0]]
+x[i[0, 0].numpy() // 2]
 t.sum(x, dim=None)
 t.mean(x, None, True)
 t.any(x > 0, dim=(1,))
