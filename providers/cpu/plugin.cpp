@@ -8,17 +8,12 @@
 #include "providers/cpu/device.h"
 #include "providers/cpu/modules/modules.h"
 #include "providers/cpu/onednn/version.h"
+#include "sdk/provider/plugin.h"
 
 EP_PLUGIN_NOTE("cpu", "0.1.0", 0)
 
 namespace tenon::provider::cpu {
 namespace {
-
-constexpr uint64_t every_dtype = 0
-#define EP_DTYPE(name, id, bits, type_class) | (UINT64_C(1) << (id))
-#include "ep_api/dtypes.def"
-#undef EP_DTYPE
-    ;
 
 std::string processor_name() {
   std::ifstream file("/proc/cpuinfo");
@@ -52,15 +47,13 @@ ep_status read_simd_level(const ep_host* host, SimdLevel* out_level, ep_error** 
   return EP_STATUS_OK;
 }
 
-void shutdown(ep_plugin* plugin) noexcept { destroy(plugin); }
-
 ep_status device_count(ep_plugin*, uint32_t* out_count, ep_error**) {
   *out_count = 1;
   return EP_STATUS_OK;
 }
 
 ep_status device_info(ep_plugin* plugin, uint32_t index, ep_device_info* out_info, ep_error** error) {
-  if (index != 0) return fail(plugin->host, error, EP_STATUS_NOT_FOUND, "cpu has one device; there is no %u.", index);
+  if (const ep_status status = check_index(plugin->host, "cpu", 1, index, error); status != EP_STATUS_OK) return status;
   std::call_once(plugin->described, [plugin] {
     plugin->name = processor_name();
     plugin->fingerprint =
@@ -86,7 +79,7 @@ ep_status device_info(ep_plugin* plugin, uint32_t index, ep_device_info* out_inf
 ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_device, ep_device_ops* out_ops,
                       ep_error** error) {
   const ep_host* host = plugin->host;
-  if (index != 0) return fail(host, error, EP_STATUS_NOT_FOUND, "cpu has one device; there is no %u.", index);
+  if (const ep_status status = check_index(host, "cpu", 1, index, error); status != EP_STATUS_OK) return status;
   SimdLevel level{};
   if (const ep_status status = read_simd_level(host, &level, error); status != EP_STATUS_OK) return status;
   switch_off_primitive_cache();
@@ -95,25 +88,15 @@ ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_device,
   return EP_STATUS_OK;
 }
 
-ep_status query(const ep_host* host, ep_plugin_ops* out_ops) {
-  ep_plugin_ops ops{};
-  ops.abi_major = EP_ABI_MAJOR;
-  ops.abi_minor = EP_ABI_MINOR;
-  ops.plugin = make<ep_plugin>(host);
-  ops.shutdown = shutdown;
-  ops.device_count = entry<device_count>;
-  ops.device_info = entry<device_info>;
-  ops.device_open = entry<device_open>;
-  fill(out_ops, ops);
-  return EP_STATUS_OK;
+void fill_plugin(ep_plugin_ops* ops) {
+  ops->device_count = entry<device_count>;
+  ops->device_info = entry<device_info>;
+  ops->device_open = entry<device_open>;
 }
 
 }  // namespace
 }  // namespace tenon::provider::cpu
 
-ep_status ep_plugin_query_v0(const ep_host* host, ep_plugin_ops* out_ops, ep_error** error) try {
-  const ep_status status = tenon::provider::negotiate(host, out_ops, error);
-  return status == EP_STATUS_OK ? tenon::provider::cpu::query(host, out_ops) : status;
-} catch (...) {
-  return tenon::provider::caught(host, error);
+ep_status ep_plugin_query_v0(const ep_host* host, ep_plugin_ops* out_ops, ep_error** error) {
+  return tenon::provider::answer_query(host, out_ops, error, tenon::provider::cpu::fill_plugin);
 }

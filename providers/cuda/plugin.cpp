@@ -3,17 +3,12 @@
 #include <cstring>
 
 #include "providers/cuda/device.h"
+#include "sdk/provider/plugin.h"
 
 EP_PLUGIN_NOTE("cuda", "0.1.0", EP_NOTE_FLAG_PROBE_IN_CHILD)
 
 namespace tenon::provider::cuda {
 namespace {
-
-constexpr uint64_t every_dtype = 0
-#define EP_DTYPE(name, id, bits, type_class) | (UINT64_C(1) << (id))
-#include "ep_api/dtypes.def"
-#undef EP_DTYPE
-    ;
 
 constexpr int least_capability = 75;
 constexpr uint64_t preferred_block = 32 * 1024 * 1024;
@@ -92,17 +87,16 @@ ep_status load(ep_plugin* plugin, ep_error** error) {
   return fail_text(plugin->host, error, failure.status, failure.sentence, failure.remedy);
 }
 
-void shutdown(ep_plugin* plugin) noexcept { destroy(plugin); }
-
 ep_status device_count(ep_plugin* plugin, uint32_t* out_count, ep_error** error) {
   if (const ep_status status = load(plugin, error); status != EP_STATUS_OK) return status;
   *out_count = static_cast<uint32_t>(plugin->devices.size());
   return EP_STATUS_OK;
 }
 
-ep_status no_such_device(ep_plugin* plugin, uint32_t index, ep_error** error) {
-  return fail(plugin->host, error, EP_STATUS_NOT_FOUND, "cuda has %zu devices; there is no device %u.",
-              plugin->devices.size(), index);
+// Errors: those of load; there is no device `index`.
+ep_status check_device(ep_plugin* plugin, uint32_t index, ep_error** error) {
+  if (const ep_status status = load(plugin, error); status != EP_STATUS_OK) return status;
+  return check_index(plugin->host, "cuda", plugin->devices.size(), index, error);
 }
 
 void describe_pools(const DeviceFacts& facts, ep_device_info* info) {
@@ -118,8 +112,7 @@ void describe_pools(const DeviceFacts& facts, ep_device_info* info) {
 }
 
 ep_status device_info(ep_plugin* plugin, uint32_t index, ep_device_info* out_info, ep_error** error) {
-  if (const ep_status status = load(plugin, error); status != EP_STATUS_OK) return status;
-  if (index >= plugin->devices.size()) return no_such_device(plugin, index, error);
+  if (const ep_status status = check_device(plugin, index, error); status != EP_STATUS_OK) return status;
   const DeviceFacts& facts = plugin->devices[index];
   ep_device_info info{};
   info.name = to_ep_string(facts.name);
@@ -143,8 +136,7 @@ ep_status device_info(ep_plugin* plugin, uint32_t index, ep_device_info* out_inf
 
 ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_device, ep_device_ops* out_ops,
                       ep_error** error) {
-  if (const ep_status status = load(plugin, error); status != EP_STATUS_OK) return status;
-  if (index >= plugin->devices.size()) return no_such_device(plugin, index, error);
+  if (const ep_status status = check_device(plugin, index, error); status != EP_STATUS_OK) return status;
   const DeviceFacts& facts = plugin->devices[index];
   if (!facts.unusable_reason.empty()) {
     return fail_text(plugin->host, error, EP_STATUS_UNSUPPORTED, facts.unusable_reason, facts.remedy);
@@ -154,25 +146,15 @@ ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_device,
   return status;
 }
 
-ep_status query(const ep_host* host, ep_plugin_ops* out_ops) {
-  ep_plugin_ops ops{};
-  ops.abi_major = EP_ABI_MAJOR;
-  ops.abi_minor = EP_ABI_MINOR;
-  ops.plugin = make<ep_plugin>(host);
-  ops.shutdown = shutdown;
-  ops.device_count = entry<device_count>;
-  ops.device_info = entry<device_info>;
-  ops.device_open = entry<device_open>;
-  fill(out_ops, ops);
-  return EP_STATUS_OK;
+void fill_plugin(ep_plugin_ops* ops) {
+  ops->device_count = entry<device_count>;
+  ops->device_info = entry<device_info>;
+  ops->device_open = entry<device_open>;
 }
 
 }  // namespace
 }  // namespace tenon::provider::cuda
 
-ep_status ep_plugin_query_v0(const ep_host* host, ep_plugin_ops* out_ops, ep_error** error) try {
-  const ep_status status = tenon::provider::negotiate(host, out_ops, error);
-  return status == EP_STATUS_OK ? tenon::provider::cuda::query(host, out_ops) : status;
-} catch (...) {
-  return tenon::provider::caught(host, error);
+ep_status ep_plugin_query_v0(const ep_host* host, ep_plugin_ops* out_ops, ep_error** error) {
+  return tenon::provider::answer_query(host, out_ops, error, tenon::provider::cuda::fill_plugin);
 }

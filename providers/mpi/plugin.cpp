@@ -1,6 +1,8 @@
-#include "providers/mpi/plugin.h"
+#include "sdk/provider/plugin.h"
 
 #include <climits>
+
+#include "providers/mpi/plugin.h"
 
 EP_COLLECTIVES_NOTE("mpi", "0.1.0", 0)
 
@@ -30,24 +32,15 @@ ep_status describe(ep_collectives* plugin, ep_collectives_info* out_info, ep_err
   return EP_STATUS_OK;
 }
 
-ep_status query(const ep_host* host, ep_collectives_ops* out_ops, ep_error** error) {
-  if (const ep_status status = negotiate(host, out_ops, error, EP_STRUCT_COLLECTIVES_OPS); status != EP_STATUS_OK) {
-    return status;
-  }
-  ep_collectives_ops ops{};
-  ops.version_major = EP_COLLECTIVES_MAJOR;
-  ops.version_minor = EP_COLLECTIVES_MINOR;
-  ops.plugin = make<ep_collectives>(host);
-  ops.shutdown = shutdown;
-  ops.describe = entry<describe>;
-  ops.world_join = entry<world_join>;
-  ops.communicator_split = entry<communicator_split>;
-  ops.communicator_destroy = communicator_destroy;
-  ops.exchange_start = entry<exchange_start>;
-  ops.exchange_wait = entry<exchange_wait>;
-  ops.exchange_destroy = exchange_destroy;
-  fill(out_ops, ops);
-  return EP_STATUS_OK;
+void fill_plugin(ep_collectives_ops* ops) {
+  ops->shutdown = shutdown;
+  ops->describe = entry<describe>;
+  ops->world_join = entry<world_join>;
+  ops->communicator_split = entry<communicator_split>;
+  ops->communicator_destroy = communicator_destroy;
+  ops->exchange_start = entry<exchange_start>;
+  ops->exchange_wait = entry<exchange_wait>;
+  ops->exchange_destroy = exchange_destroy;
 }
 
 }  // namespace
@@ -65,8 +58,6 @@ ep_status mpi_failed(const ep_host* host, ep_error** error, const char* function
 
 }  // namespace tenon::provider::mpi
 
-ep_status ep_collectives_query_v0(const ep_host* host, ep_collectives_ops* out_ops, ep_error** error) try {
-  return tenon::provider::mpi::query(host, out_ops, error);
-} catch (...) {
-  return tenon::provider::caught(host, error);
+ep_status ep_collectives_query_v0(const ep_host* host, ep_collectives_ops* out_ops, ep_error** error) {
+  return tenon::provider::answer_query(host, out_ops, error, tenon::provider::mpi::fill_plugin);
 }

@@ -1,3 +1,4 @@
+#include "sdk/provider/plugin.h"
 #include "providers/opencl/device.h"
 #include "providers/opencl/driver/result.h"
 
@@ -38,15 +39,10 @@ ep_status discover(ep_plugin* plugin, ep_error** error) {
 
 ep_status find_device(ep_plugin* plugin, uint32_t index, const PhysicalDevice** out_device, ep_error** error) {
   if (const ep_status status = discover(plugin, error); status != EP_STATUS_OK) return status;
-  if (index >= plugin->devices.size()) {
-    return fail(plugin->host, error, EP_STATUS_NOT_FOUND, "opencl has %zu devices; there is no device %u.",
-                plugin->devices.size(), index);
-  }
-  *out_device = &plugin->devices[index];
-  return EP_STATUS_OK;
+  const ep_status status = check_index(plugin->host, "opencl", plugin->devices.size(), index, error);
+  if (status == EP_STATUS_OK) *out_device = &plugin->devices[index];
+  return status;
 }
-
-void shutdown(ep_plugin* plugin) noexcept { destroy(plugin); }
 
 ep_status device_count(ep_plugin* plugin, uint32_t* out_count, ep_error** error) {
   if (const ep_status status = discover(plugin, error); status != EP_STATUS_OK) return status;
@@ -85,26 +81,16 @@ ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_device,
   return device_adopt(plugin, index, nullptr, out_device, out_ops, error);
 }
 
-ep_status query(const ep_host* host, ep_plugin_ops* out_ops) {
-  ep_plugin_ops ops{};
-  ops.abi_major = EP_ABI_MAJOR;
-  ops.abi_minor = EP_ABI_MINOR;
-  ops.plugin = make<ep_plugin>(host);
-  ops.shutdown = shutdown;
-  ops.device_count = entry<device_count>;
-  ops.device_info = entry<device_info>;
-  ops.device_open = entry<device_open>;
-  ops.device_adopt = entry<device_adopt>;
-  fill(out_ops, ops);
-  return EP_STATUS_OK;
+void fill_plugin(ep_plugin_ops* ops) {
+  ops->device_count = entry<device_count>;
+  ops->device_info = entry<device_info>;
+  ops->device_open = entry<device_open>;
+  ops->device_adopt = entry<device_adopt>;
 }
 
 }  // namespace
 }  // namespace tenon::provider::opencl
 
-ep_status ep_plugin_query_v0(const ep_host* host, ep_plugin_ops* out_ops, ep_error** error) try {
-  const ep_status status = tenon::provider::negotiate(host, out_ops, error);
-  return status == EP_STATUS_OK ? tenon::provider::opencl::query(host, out_ops) : status;
-} catch (...) {
-  return tenon::provider::caught(host, error);
+ep_status ep_plugin_query_v0(const ep_host* host, ep_plugin_ops* out_ops, ep_error** error) {
+  return tenon::provider::answer_query(host, out_ops, error, tenon::provider::opencl::fill_plugin);
 }

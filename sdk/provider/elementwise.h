@@ -1,5 +1,5 @@
-// Checks of element-wise descriptors that every provider needs: the operands, the scalar function, its dtype, and the
-// dtype of the destination.
+// Checks of element-wise descriptors and epilogues that every provider needs: the operands, the scalar function, its
+// dtype, and the dtype of the destination.
 #pragma once
 
 #include <initializer_list>
@@ -40,6 +40,33 @@ inline Refusal check_result(const ep_primitive_desc& desc, const scalar::RowFact
   const int32_t expected = facts.bool_result ? EP_DTYPE_bool : dtype;
   if (desc.operands[0].dtype == expected) return {};
   return Refusal::because("the destination is %s, not %s", dtype_name(desc.operands[0].dtype), dtype_name(expected));
+}
+
+// Refuses an epilogue unless it is a scalar function that gives floats, the destination has floats, and its operand and
+// scalar exist.
+inline Refusal check_epilogue(const ep_primitive_desc& desc, const ep_epilogue& epilogue) {
+  const int32_t dtype = desc.operands[0].dtype;
+  if (!is_floating(dtype)) return Refusal::because("epilogues on %s", dtype_name(dtype));
+  const scalar::RowFacts facts = epilogue.arity == 1   ? scalar::unary_facts(epilogue.op)
+                                 : epilogue.arity == 2 ? scalar::binary_facts(epilogue.op)
+                                                       : scalar::RowFacts();
+  if (!facts.known || facts.bool_result || !scalar::defined_on(facts.domain, EP_DTYPE_f32)) {
+    return Refusal::because("no epilogue %d of arity %d", epilogue.op, epilogue.arity);
+  }
+  if (epilogue.arity == 2 && epilogue.role != 0 && find_operand(desc, epilogue.role) < 0) {
+    return Refusal::because("no operand of role %d", epilogue.role);
+  }
+  if (epilogue.scalar < 0 || epilogue.scalar >= EP_MAX_SCALARS) {
+    return Refusal::because("epilogue scalar %d", epilogue.scalar);
+  }
+  return {};
+}
+
+// Bit i is set if input i, which is operand i + 1, is a launch scalar.
+inline uint32_t scalar_mask(const ep_primitive_desc& desc) {
+  uint32_t mask = 0;
+  for (uint32_t i = 1; i < desc.operand_count; ++i) mask |= is_scalar(desc.operands[i]) ? 1U << (i - 1) : 0U;
+  return mask;
 }
 
 }  // namespace tenon::provider

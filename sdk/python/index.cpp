@@ -23,10 +23,10 @@ struct Key {
 
 bool is_bool(PyObject* object) { return PyBool_Check(object) || value_of(object).get<bool>() != nullptr; }
 
-// True for integers that can be a position. A tensor is not one.
-bool is_integer(PyObject* object) { return PyLong_Check(object) || PyIndex_Check(object); }
-
-bool is_list(PyObject* object) { return PyList_Check(object) || PyTuple_Check(object) || PyRange_Check(object); }
+// True for integers that can be a position. A tensor is not one, nor is an array, which has __index__ too.
+bool is_integer(PyObject* object) {
+  return PyLong_Check(object) || (PyIndex_Check(object) && !PySequence_Check(object));
+}
 
 int64_t integer(PyObject* object) {
   const Py_ssize_t value = PyNumber_AsSsize_t(object, PyExc_IndexError);
@@ -76,7 +76,7 @@ class Reader {
     for (size_t i = 0; i < count; ++i) {
       // A list or an array shows only as a tensor whether it is a mask.
       const bool plain = tensor_in(items[i]) != nullptr || items[i] == Py_None || items[i] == Py_Ellipsis ||
-                         PySlice_Check(items[i]) || is_bool(items[i]) || (is_integer(items[i]) && !is_list(items[i]));
+                         PySlice_Check(items[i]) || is_bool(items[i]) || is_integer(items[i]);
       given.push_back(plain ? nb::borrow(items[i]) : object_of(index_tensor(items[i], key_.tensor)));
       taken += axes_taken(given.back().ptr());
       ellipses += items[i] == Py_Ellipsis ? 1 : 0;

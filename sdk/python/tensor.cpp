@@ -56,12 +56,13 @@ bool is_plain(PyObject* object) {
   return tensor_in(object) != nullptr || PyFloat_CheckExact(object) || is_int64(object, &integer);
 }
 
-// `object` converted for an operator whose other operand is `other`. A NumPy array becomes a tensor. An int from 2^63
-// on becomes a u64 tensor if `other` is u64, and a float if `other` has floats. Null if no operator accepts the object.
+// `object` converted for an operator whose other operand is `other`. A NumPy array becomes a tensor on the device of
+// `other`. An int from 2^63 on becomes a u64 tensor if `other` is u64, and a float if `other` has floats. Null if no
+// operator accepts the object.
 nb::object operand(PyObject* object, PyObject* other) {
   if (is_plain(object)) return nb::borrow(object);
+  const Tensor* beside = tensor_in(other);
   if (PyLong_CheckExact(object)) {
-    const Tensor* beside = tensor_in(other);
     const bool wide = beside != nullptr && (beside->dtype() == DType::u64 || is_floating(beside->dtype()));
     const std::optional<uint64_t> number = wide ? beyond_signed(object) : std::nullopt;
     if (!number) return nb::borrow(object);
@@ -71,7 +72,7 @@ nb::object operand(PyObject* object, PyObject* other) {
   constexpr uint16_t kOperands = kAcceptsBool | kAcceptsInt | kAcceptsFloat | kAcceptsFloats;
   if ((value_of(object).kind() & kOperands) != 0) return nb::borrow(object);
   if (!nb::hasattr(object, "__array_interface__")) return {};
-  return object_of(tensor_of_data(object, {}));
+  return object_of(tensor_of_data(object, beside != nullptr ? beside->device() : Device()));
 }
 
 // Returns NotImplemented if an operand has a type that no operator accepts; Python then asks the other operand.

@@ -8,15 +8,10 @@
 
 #include "sdk/provider/error.h"
 #include "sdk/provider/import.h"
+#include "sdk/provider/plugin.h"
 
 namespace tenon::provider::opencl {
 namespace {
-
-constexpr uint64_t every_dtype = 0
-#define EP_DTYPE(name, id, bits, type_class) | (UINT64_C(1) << (id))
-#include "ep_api/dtypes.def"
-#undef EP_DTYPE
-    ;
 
 // Names of cl_khr_device_uuid and cl_khr_pci_bus_info, which older headers lack.
 constexpr cl_device_info device_uuid = 0x106A;

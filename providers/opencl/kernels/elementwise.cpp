@@ -31,12 +31,6 @@ Plan refused(const Refusal& refusal) {
   return plan;
 }
 
-uint32_t scalar_mask(const ep_primitive_desc& desc) {
-  uint32_t mask = 0;
-  for (uint32_t i = 1; i < desc.operand_count; ++i) mask |= is_scalar(desc.operands[i]) ? 1U << (i - 1) : 0U;
-  return mask;
-}
-
 // True if `operand` is contiguous in every launch.
 bool is_contiguous(const ep_operand_desc& operand) {
   int64_t expected = 1;

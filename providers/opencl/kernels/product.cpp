@@ -4,30 +4,9 @@
 
 #include <algorithm>
 
-#include "sdk/provider/scalar_rows.h"
+#include "sdk/provider/elementwise.h"
 
 namespace tenon::provider::opencl {
-namespace {
-
-Refusal check_epilogue(const ep_primitive_desc& desc, const ep_epilogue& epilogue) {
-  const int32_t dtype = desc.operands[0].dtype;
-  if (!is_floating(dtype)) return Refusal::because("epilogues on %s", dtype_name(dtype));
-  const scalar::RowFacts facts = epilogue.arity == 1   ? scalar::unary_facts(epilogue.op)
-                                 : epilogue.arity == 2 ? scalar::binary_facts(epilogue.op)
-                                                       : scalar::RowFacts();
-  if (!facts.known || facts.bool_result || !scalar::defined_on(facts.domain, EP_DTYPE_f32)) {
-    return Refusal::because("no epilogue %d of arity %d", epilogue.op, epilogue.arity);
-  }
-  if (epilogue.arity == 2 && epilogue.role != 0 && find_operand(desc, epilogue.role) < 0) {
-    return Refusal::because("no operand of role %d", epilogue.role);
-  }
-  if (epilogue.scalar < 0 || epilogue.scalar >= EP_MAX_SCALARS) {
-    return Refusal::because("epilogue scalar %d", epilogue.scalar);
-  }
-  return {};
-}
-
-}  // namespace
 
 ProductOperands::ProductOperands(const ep_primitive_desc& desc, int32_t a, int32_t b) {
   found_.fill(-1);

@@ -8,15 +8,10 @@
 
 #include "sdk/provider/error.h"
 #include "sdk/provider/import.h"
+#include "sdk/provider/plugin.h"
 
 namespace tenon::provider::vulkan {
 namespace {
-
-constexpr uint64_t every_dtype = 0
-#define EP_DTYPE(name, id, bits, type_class) | (UINT64_C(1) << (id))
-#include "ep_api/dtypes.def"
-#undef EP_DTYPE
-    ;
 
 constexpr uint64_t own_allocations = 256;  // staging blocks, in addition to the host's blocks
 

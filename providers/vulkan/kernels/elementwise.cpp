@@ -55,12 +55,6 @@ Refusal check_row_and_result(const ep_primitive_desc& desc, const scalar::RowFac
   return check_result(desc, facts, dtype);
 }
 
-uint32_t scalar_mask(const ep_primitive_desc& desc) {
-  uint32_t mask = 0;
-  for (uint32_t i = 1; i < desc.operand_count; ++i) mask |= is_scalar(desc.operands[i]) ? 1U << (i - 1) : 0U;
-  return mask;
-}
-
 // fill, where, and copy between equal types move elements as bits.
 Plan plan_move(const ep_device& device, const ep_primitive_desc& desc, MoveMode mode) {
   Plan plan;

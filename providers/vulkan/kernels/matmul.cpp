@@ -6,7 +6,7 @@
 #include "providers/vulkan/kernels/element.h"
 #include "providers/vulkan/kernels/geometry.h"
 #include "providers/vulkan/kernels/kernels.h"
-#include "sdk/provider/scalar_rows.h"
+#include "sdk/provider/elementwise.h"
 
 namespace tenon::provider::vulkan {
 namespace {
@@ -57,24 +57,6 @@ std::array<int32_t, slots> operands_of(const ep_primitive_desc& desc) {
     found[SLOT_EPILOGUE + i] = wanted ? find_operand(desc, desc.epilogues[i].role) : -1;
   }
   return found;
-}
-
-Refusal check_epilogue(const ep_primitive_desc& desc, const ep_epilogue& epilogue) {
-  const int32_t dtype = desc.operands[0].dtype;
-  if (!is_floating(dtype)) return Refusal::because("epilogues on %s", dtype_name(dtype));
-  const scalar::RowFacts facts = epilogue.arity == 1   ? scalar::unary_facts(epilogue.op)
-                                 : epilogue.arity == 2 ? scalar::binary_facts(epilogue.op)
-                                                       : scalar::RowFacts();
-  if (!facts.known || facts.bool_result || !scalar::defined_on(facts.domain, EP_DTYPE_f32)) {
-    return Refusal::because("no epilogue %d of arity %d", epilogue.op, epilogue.arity);
-  }
-  if (epilogue.arity == 2 && epilogue.role != 0 && find_operand(desc, epilogue.role) < 0) {
-    return Refusal::because("no operand of role %d", epilogue.role);
-  }
-  if (epilogue.scalar < 0 || epilogue.scalar >= EP_MAX_SCALARS) {
-    return Refusal::because("epilogue scalar %d", epilogue.scalar);
-  }
-  return {};
 }
 
 Refusal check_operands(const ep_device& device, const ep_primitive_desc& desc) {

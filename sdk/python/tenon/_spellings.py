@@ -262,13 +262,13 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
             raise _tenon.InvalidArgument(f"searchsorted: sorter must hold i64 positions of shape {tuple(sorted_sequence.shape)}, not {sorter.dtype.name} of {tuple(sorter.shape)}.")
         sorted_sequence = _tenon.gather(sorted_sequence, -1, sorter)
     number = not isinstance(input, Tensor)
-    result = _tenon.searchsorted(sorted_sequence, _tenon.tensor([input], dtype=sorted_sequence.dtype) if number else input, out_int32=out_int32, right=right or side == "right")
+    result = _tenon.searchsorted(sorted_sequence, _tenon.full((1,), input, dtype=sorted_sequence.dtype, device=sorted_sequence.device) if number else input, out_int32=out_int32, right=right or side == "right")
     return _tenon.squeeze(result, 0) if number else result
 
 
 @spelling
 def bucketize(input, boundaries, *, out_int32=False, right=False):
-    made = _tenon.bucketize(_tenon.tensor([input], dtype=boundaries.dtype), boundaries, out_int32=out_int32, right=right)
+    made = _tenon.bucketize(_tenon.full((1,), input, dtype=boundaries.dtype, device=boundaries.device), boundaries, out_int32=out_int32, right=right)
     return _tenon.squeeze(made, 0)
 
 

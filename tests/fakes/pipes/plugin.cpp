@@ -6,6 +6,7 @@
 #include <string>
 #include <thread>
 
+#include "sdk/provider/plugin.h"
 #include "tests/fakes/pipes/pipes.h"
 
 EP_COLLECTIVES_NOTE("pipes", "1.0.0", 0)
@@ -293,35 +294,24 @@ ep_status communicator_split(ep_communicator* communicator, int32_t color, int32
 
 void communicator_destroy(ep_communicator* communicator) noexcept { destroy(communicator); }
 
-ep_status query(const ep_host* host, ep_collectives_ops* out_ops, ep_error** error) {
-  if (const ep_status status = negotiate(host, out_ops, error, EP_STRUCT_COLLECTIVES_OPS); status != EP_STATUS_OK) {
-    return status;
-  }
-  ep_collectives_ops ops{};
-  ops.version_major = EP_COLLECTIVES_MAJOR;
-  ops.version_minor = EP_COLLECTIVES_MINOR;
-  ops.plugin = make<ep_collectives>(host);
-  ops.plugin->breaks = setting(host, "break");
-  ops.plugin->delay_us = std::atoi(setting(host, "delay_us").c_str());
-  ops.plugin->mb_per_s = std::atoi(setting(host, "mb_per_s").c_str());
-  ops.shutdown = shutdown;
-  ops.describe = entry<describe>;
-  ops.world_join = entry<world_join>;
-  ops.communicator_split = entry<communicator_split>;
-  ops.communicator_destroy = communicator_destroy;
-  ops.exchange_start = entry<exchange_start>;
-  ops.exchange_wait = entry<exchange_wait>;
-  ops.exchange_destroy = ops.plugin->breaks == "no_slot" ? nullptr : exchange_destroy;
-  if (ops.plugin->breaks == "other_version") ops.version_minor += 1;
-  fill(out_ops, ops);
-  return EP_STATUS_OK;
+void fill_plugin(ep_collectives_ops* ops) {
+  ops->plugin->breaks = setting(ops->plugin->host, "break");
+  ops->plugin->delay_us = std::atoi(setting(ops->plugin->host, "delay_us").c_str());
+  ops->plugin->mb_per_s = std::atoi(setting(ops->plugin->host, "mb_per_s").c_str());
+  ops->shutdown = shutdown;
+  ops->describe = entry<describe>;
+  ops->world_join = entry<world_join>;
+  ops->communicator_split = entry<communicator_split>;
+  ops->communicator_destroy = communicator_destroy;
+  ops->exchange_start = entry<exchange_start>;
+  ops->exchange_wait = entry<exchange_wait>;
+  ops->exchange_destroy = ops->plugin->breaks == "no_slot" ? nullptr : exchange_destroy;
+  if (ops->plugin->breaks == "other_version") ops->version_minor += 1;
 }
 
 }  // namespace
 }  // namespace tenon::fakes
 
-ep_status ep_collectives_query_v0(const ep_host* host, ep_collectives_ops* out_ops, ep_error** error) try {
-  return tenon::fakes::query(host, out_ops, error);
-} catch (...) {
-  return tenon::provider::caught(host, error);
+ep_status ep_collectives_query_v0(const ep_host* host, ep_collectives_ops* out_ops, ep_error** error) {
+  return tenon::provider::answer_query(host, out_ops, error, tenon::fakes::fill_plugin);
 }

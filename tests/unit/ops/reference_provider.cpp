@@ -6,9 +6,7 @@
 #include <vector>
 
 #include "primitives/reference/reference.h"
-#include "sdk/provider/entry.h"
-#include "sdk/provider/handle.h"
-#include "sdk/provider/negotiate.h"
+#include "sdk/provider/plugin.h"
 
 EP_PLUGIN_NOTE("reference", "0.1.0", 0)
 
@@ -110,8 +108,6 @@ ep_status primitive_launch(ep_primitive* primitive, ep_stream*, const ep_launch*
   return fail_text(primitive->host, error, static_cast<ep_status>(status.code()), status.message().c_str());
 }
 
-void shutdown(ep_plugin* plugin) noexcept { destroy(plugin); }
-
 ep_status device_count(ep_plugin*, uint32_t* out_count, ep_error**) {
   *out_count = 1;
   return EP_STATUS_OK;
@@ -153,23 +149,15 @@ ep_status device_open(ep_plugin* plugin, uint32_t, ep_device** out_device, ep_de
   return EP_STATUS_OK;
 }
 
+void fill_plugin(ep_plugin_ops* ops) {
+  ops->device_count = entry<device_count>;
+  ops->device_info = entry<device_info>;
+  ops->device_open = entry<device_open>;
+}
+
 }  // namespace
 }  // namespace tenon::provider::reference_device
 
-ep_status ep_plugin_query_v0(const ep_host* host, ep_plugin_ops* out_ops, ep_error** error) try {
-  using namespace tenon::provider;
-  const ep_status status = negotiate(host, out_ops, error);
-  if (status != EP_STATUS_OK) return status;
-  ep_plugin_ops ops{};
-  ops.abi_major = EP_ABI_MAJOR;
-  ops.abi_minor = EP_ABI_MINOR;
-  ops.plugin = make<ep_plugin>(host);
-  ops.shutdown = reference_device::shutdown;
-  ops.device_count = entry<reference_device::device_count>;
-  ops.device_info = entry<reference_device::device_info>;
-  ops.device_open = entry<reference_device::device_open>;
-  fill(out_ops, ops);
-  return EP_STATUS_OK;
-} catch (...) {
-  return tenon::provider::caught(host, error);
+ep_status ep_plugin_query_v0(const ep_host* host, ep_plugin_ops* out_ops, ep_error** error) {
+  return tenon::provider::answer_query(host, out_ops, error, tenon::provider::reference_device::fill_plugin);
 }

@@ -12,6 +12,10 @@ namespace tenon::provider {
 inline constexpr float poison = -4711.0F;
 inline constexpr size_t guard = 64;  // elements of poison after the results
 
+// The greatest worst_error that a convolution of random operands may have, by Winograd's F(2x2, 3x3) or by the direct
+// method: 4 epsilons of f32. F(4x4, 3x3) would have ten times this error.
+inline constexpr double bound = 4.0 / (1 << 23);
+
 // Returns the greatest error of a finite result, divided by the sum of the magnitudes that it adds up: wanted(i,
 // &magnitude) returns result number `i` and stores that sum. NaN and infinities must be at the right positions, and the
 // guard unchanged.

@@ -109,9 +109,6 @@ struct WeightGradient {
   std::vector<float> src, gradient, dst;
 };
 
-// The source is the README of providers/cpu/weight_gradient.
-constexpr double bound = 4.0 / (1 << 23);
-
 const Sizes by_winograd{2, 37, 45, 1, 15, 13, {3, 3}, {1, 1}, {1, 1}, {1, 1}};
 
 std::vector<Sizes> shapes() {

@@ -116,9 +116,6 @@ struct Convolution {
   std::vector<float> src, weight, bias, other, dst;
 };
 
-// The source is the README of providers/cpu/convolution.
-constexpr double bound = 4.0 / (1 << 23);
-
 std::vector<Sizes> shapes() {
   std::vector<Sizes> shapes{
       {1, 64, 64, 14, 14, {1, 1, 1, 1}, true},    // threads share squares, two panels

@@ -4,6 +4,7 @@ usage: optim_test.py OP_RUNNER (not used)"""
 
 import copy
 import importlib.util
+import itertools
 import pathlib
 import pickle
 import sys
@@ -86,6 +87,19 @@ class AgainstPyTorch(unittest.TestCase):
                 for i, (ours, theirs) in enumerate(zip(steps(tenon, text), steps(torch, text))):
                     for a, b in zip(ours, theirs):
                         np.testing.assert_allclose(a, b, rtol=near, atol=near / 100, err_msg=f"step {i}")
+
+    def test_steps_are_counted(self):
+        for text in OPTIMIZERS:
+            counts = []
+            for package in (tenon, torch):
+                p = parameters_of(package)
+                optimizer = eval("optim." + text, {"optim": package.optim, "p": p})
+                for step in range(3):
+                    loss_of(p, package, step).backward()
+                    optimizer.step()
+                counts.append([float(optimizer.state[each]["step"]) if "step" in optimizer.state[each] else None for each in p])
+            with self.subTest(optimizer=text):
+                self.assertEqual(*counts)
 
     def test_lbfgs(self):
         def after(package, settings):
@@ -195,15 +209,16 @@ class Optimizers(unittest.TestCase):
             np.testing.assert_allclose(a, b, rtol=1e-12)
 
     def test_a_step_is_compiled(self):
-        for text in ("SGD(p, lr=r, momentum=0.9)", "AdamW(p, lr=r, capturable=True)", "RMSprop(p, lr=r)"):
+        for text in ("SGD(p, lr=r, momentum=0.9)", "AdamW(p, lr=r, capturable=True)", "RMSprop(p, lr=r)", "Adagrad(p, lr=r)", "Adadelta(p, lr=r)", "Rprop(p)"):
             with self.subTest(optimizer=text):
-                losses = []
+                losses, recordings = [], itertools.count()
                 for compiled in (False, True):
                     p, r = parameters_of(tenon), tenon.tensor(0.05, dtype=tenon.f64)
                     optimizer = eval("optim." + text, {"optim": optim, "p": p, "r": r})
                     optimizer.prepare()
 
                     def step(scale):
+                        next(recordings)
                         loss = sum((each * each * scale).sum() for each in p)
                         loss.backward()
                         optimizer.step()
@@ -216,6 +231,8 @@ class Optimizers(unittest.TestCase):
                         r.fill_(0.05 / (1 + i))
                         losses[-1].append(run(tenon.tensor(1.5, dtype=tenon.f64)).item())
                 np.testing.assert_allclose(*losses, rtol=1e-10)
+                self.assertLessEqual(next(recordings), 6 + 2)
+                self.assertEqual(float(optimizer.state[p[0]].get("step", 6)), 6)
 
     def test_state_that_a_recording_would_lose_is_refused(self):
         for text in ("SGD(p, lr=0.05, momentum=0.9)", "Adam(p, capturable=True)", "Adam(p)"):

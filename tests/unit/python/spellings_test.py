@@ -2,13 +2,17 @@
 
 usage: spellings_test.py OP_RUNNER (not used)"""
 
+import functools
 import importlib.util
 import math
+import os
 import pathlib
 import sys
 import unittest
 
 import numpy as np
+
+os.environ["TENON_PROVIDERS"] = "cpu,null"
 import tenon
 import tenon.nn.functional
 
@@ -30,6 +34,12 @@ t.diff(x, 1, -1, x[:, :1], None)
 t.diff(x, 2, 0, prepend=x, append=y)
 t.cdist(x, y, 2.0, 'donot_use_mm_for_euclid_dist')
 x.clone(memory_format=t.preserve_format)
+x + y.numpy()
+v[i[0].numpy()]
+x[b[:, 0].numpy()]
+x[0, i[0].numpy()]
+v[i.numpy()[0, 0]]
+x[i[0, 0].numpy() // 2]
 t.sum(x, dim=None)
 t.mean(x, None, True)
 t.any(x > 0, dim=(1,))
@@ -214,6 +224,14 @@ def numbers(value):
     return np.array(value.detach()) if hasattr(value, "detach") else np.array(value)
 
 
+class OnNull:
+    """The package tenon, with factories that make tensors on null:0, where the host computes every op."""
+
+    def __getattr__(self, name):
+        found = getattr(tenon, name)
+        return functools.partial(found, device="null:0") if name in ("tensor", "zeros", "ones") else found
+
+
 @WITH_TORCH
 class Spellings(unittest.TestCase):
     def setUp(self):
@@ -246,6 +264,12 @@ class Spellings(unittest.TestCase):
         for text in SERIES.strip().splitlines():
             with self.subTest(text):
                 self.compare(*(numbers(eval(text, tensors(package))) for package in (tenon, torch)), near=1e-7)
+
+    @unittest.skipUnless("null:0" in [each.spelling for each in tenon.devices()], "the provider null is not built")
+    def test_make_no_helper_tensors_on_the_default_device(self):
+        for text in CALLS.strip().splitlines() + SERIES.strip().splitlines():
+            with self.subTest(text):
+                self.compare(*(numbers(eval(text, tensors(package))) for package in (OnNull(), tenon)))
 
     def test_refuse_what_pytorch_refuses(self):
         for text in REFUSED.strip().splitlines():

@@ -17,9 +17,7 @@
 #include <cstring>
 #include <utility>
 
-#include "sdk/provider/entry.h"
-#include "sdk/provider/handle.h"
-#include "sdk/provider/negotiate.h"
+#include "sdk/provider/plugin.h"
 
 // The loader reads this note (name, version, ABI) from the file before it runs any of our code. Flags 0: the library is
 // never unloaded, since we start threads.
@@ -260,27 +258,17 @@ ep_status stream_wait_event(ep_stream* stream, ep_event* event, ep_error** error
 
 // ---- The device, the plug-in, and the only exported symbol. ----
 
-ep_status check_index(const ep_plugin& plugin, uint32_t index, ep_error** error) {
-  if (index == 0) return EP_STATUS_OK;
-  return fail(plugin.host, error, EP_STATUS_NOT_FOUND, "There is no device %u, only device 0.", index);
-}
-
 // YOUR API: count devices. Without devices, return 0. A missing driver is an error with a remedy (fail_with_remedy).
 ep_status device_count(ep_plugin*, uint32_t* out_count, ep_error**) {
   *out_count = 1;
   return EP_STATUS_OK;
 }
 
-constexpr uint64_t every_dtype = 0
-#define EP_DTYPE(name, id, bits, type_class) | (UINT64_C(1) << (id))
-#include "ep_api/dtypes.def"
-#undef EP_DTYPE
-    ;
-
 // YOUR API: describe the device. These flags are for memory that the host cannot address. If it can (unified memory),
 // add EP_POOL_FLAG_HOST_VISIBLE, and COHERENT if it applies, and fill memory_map: this saves the host copies.
 ep_status device_info(ep_plugin* plugin, uint32_t index, ep_device_info* out_info, ep_error** error) {
-  if (const ep_status status = check_index(*plugin, index, error); status != EP_STATUS_OK) return status;
+  if (const ep_status status = check_index(plugin->host, "skeleton", 1, index, error); status != EP_STATUS_OK)
+    return status;
   ep_device_info info{};
   info.name = to_ep_string("Asynchronous device in host memory");
   info.fingerprint = to_ep_string("skeleton-1");  // what compiled code depends on: model, driver, library versions
@@ -323,34 +311,22 @@ ep_device_ops device_ops() {
 // YOUR API: open the device and create its context.
 ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_device, ep_device_ops* out_ops,
                       ep_error** error) {
-  if (const ep_status status = check_index(*plugin, index, error); status != EP_STATUS_OK) return status;
+  if (const ep_status status = check_index(plugin->host, "skeleton", 1, index, error); status != EP_STATUS_OK)
+    return status;
   *out_device = make<ep_device>(plugin->host);
   fill(out_ops, device_ops());
   return EP_STATUS_OK;
 }
 
-void shutdown(ep_plugin* plugin) noexcept { destroy(plugin); }
-
-// Accesses no hardware and starts no thread. Two calls make two plug-ins, so there are no globals.
-ep_status query(const ep_host* host, ep_plugin_ops* out_ops, ep_error** error) {
-  const ep_status status = negotiate(host, out_ops, error);
-  if (status != EP_STATUS_OK) return status;
-  ep_plugin_ops ops{};
-  ops.abi_major = EP_ABI_MAJOR;
-  ops.abi_minor = EP_ABI_MINOR;
-  ops.plugin = make<ep_plugin>(host);
-  ops.shutdown = shutdown;
-  ops.device_count = entry<device_count>;
-  ops.device_info = entry<device_info>;
-  ops.device_open = entry<device_open>;
-  fill(out_ops, ops);
-  return EP_STATUS_OK;
+void fill_plugin(ep_plugin_ops* ops) {
+  ops->device_count = entry<device_count>;
+  ops->device_info = entry<device_info>;
+  ops->device_open = entry<device_open>;
 }
 
 }  // namespace
 
-ep_status ep_plugin_query_v0(const ep_host* host, ep_plugin_ops* out_ops, ep_error** error) try {
-  return query(host, out_ops, error);
-} catch (...) {
-  return caught(host, error);
+// Accesses no hardware and starts no thread. Two calls make two plug-ins, so there are no globals.
+ep_status ep_plugin_query_v0(const ep_host* host, ep_plugin_ops* out_ops, ep_error** error) {
+  return answer_query(host, out_ops, error, fill_plugin);
 }

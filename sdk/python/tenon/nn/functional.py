@@ -893,10 +893,6 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
         _shorten_rows(weight, input, max_norm, norm_type)
     if scale_grad_by_freq:
         weight = _scaled_by_frequency(weight, input)
-    if offsets is None and input.ndim == 2:
-        offsets = tenon.arange(0, input.numel(), input.shape[1])
-        input = tenon.flatten(input)
-        per_sample_weights = None if per_sample_weights is None else tenon.flatten(per_sample_weights)
     return tenon.embedding_bag(input, weight, offsets, mode=mode, per_sample_weights=per_sample_weights, include_last_offset=include_last_offset,
                                padding_idx=padding_idx)
 

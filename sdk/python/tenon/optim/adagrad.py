@@ -6,7 +6,7 @@ from typing import Any
 
 import tenon
 from tenon import Tensor
-from tenon.optim.optimizer import Optimizer, step_settings, subtract, zeros_as
+from tenon.optim.optimizer import Optimizer, count_step, decay, step_count, step_settings, subtract, zeros_as
 
 
 class Adagrad(Optimizer):
@@ -29,14 +29,14 @@ class Adagrad(Optimizer):
                                   **step_settings(foreach, differentiable)})
 
     def _start(self, parameter: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        return {"step": 0, "sum": zeros_as(parameter.detach()).fill_(group["initial_accumulator_value"])}
+        step: Any = step_count(parameter) if group["lr_decay"] == 0 else 0
+        return {"step": step, "sum": zeros_as(parameter.detach()).fill_(group["initial_accumulator_value"])}
 
     def _step(self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         rate = group["lr"]
         if group["lr_decay"] != 0:
             rate = rate / (1 + state["step"] * group["lr_decay"])
-            state["step"] += 1
-        if group["weight_decay"] != 0:
-            gradient = tenon.add(gradient, parameter, alpha=group["weight_decay"])
+        count_step(state)
+        gradient = decay(gradient, parameter, group)
         total = state["sum"].add_(gradient * gradient)
         subtract(parameter, gradient / (tenon.sqrt(total) + group["eps"]), rate)

@@ -6,7 +6,7 @@ from typing import Any
 
 import tenon
 from tenon import Tensor
-from tenon.optim.optimizer import Optimizer, Ready, batches, step_settings, zeros_as
+from tenon.optim.optimizer import Optimizer, Ready, batches, count_step, step_count, step_settings, zeros_as
 
 
 class Adam(Optimizer):
@@ -45,7 +45,7 @@ class Adam(Optimizer):
 
     def _start(self, parameter: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         plain = parameter.detach()
-        step: Any = tenon.zeros((), dtype=tenon.float64, device=parameter.device) if group["capturable"] else 0
+        step: Any = step_count(parameter, tenon.float64) if group["capturable"] else 0
         state = {"step": step, "exp_avg": zeros_as(plain), "exp_avg_sq": zeros_as(plain)}
         if group["amsgrad"]:
             state["max_exp_avg_sq"] = zeros_as(plain)
@@ -55,10 +55,7 @@ class Adam(Optimizer):
         first, second = group["betas"]
         update = tenon.fused_adamw_ if group["decoupled_weight_decay"] else tenon.fused_adam_
         for _, _, state in ready:
-            if isinstance(state["step"], Tensor):
-                state["step"].add_(1)
-            else:
-                state["step"] += 1
+            count_step(state)
         for batch in batches(ready, "step"):
             parameters, gradients, states = (list(each) for each in zip(*batch))
             greatest = [state["max_exp_avg_sq"] for state in states] if group["amsgrad"] else []

@@ -7,7 +7,7 @@ from typing import Any
 
 import tenon
 from tenon import Tensor
-from tenon.optim.optimizer import Optimizer, decay, plain_settings, subtract, zeros_as
+from tenon.optim.optimizer import Optimizer, count_step, decay, plain_settings, step_count, step_settings, subtract, zeros_as
 
 
 class Adadelta(Optimizer):
@@ -26,14 +26,14 @@ class Adadelta(Optimizer):
         if not 0 <= rho <= 1:
             raise ValueError(f"Invalid rho value: {rho}")
         super().__init__(params, {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
-                                  **plain_settings(capturable, foreach, differentiable)})
+                                  "capturable": capturable, **step_settings(foreach, differentiable)})
 
     def _start(self, parameter: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         plain = parameter.detach()
-        return {"step": 0, "square_avg": zeros_as(plain), "acc_delta": zeros_as(plain)}
+        return {"step": step_count(parameter), "square_avg": zeros_as(plain), "acc_delta": zeros_as(plain)}
 
     def _step(self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
-        state["step"] += 1
+        count_step(state)
         rho, eps = group["rho"], group["eps"]
         gradient = decay(gradient, parameter, group)
         square = state["square_avg"].mul_(rho).add_(gradient * gradient, alpha=1 - rho)
@@ -154,14 +154,14 @@ class Rprop(Optimizer):
         if not 0 < etas[0] < 1 < etas[1]:
             raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
         super().__init__(params, {"lr": lr, "etas": etas, "step_sizes": step_sizes, "maximize": maximize,
-                                  **plain_settings(capturable, foreach, differentiable)})
+                                  "capturable": capturable, **step_settings(foreach, differentiable)})
 
     def _start(self, parameter: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         plain = parameter.detach()
-        return {"step": 0, "prev": zeros_as(plain), "step_size": zeros_as(plain).fill_(float(group["lr"]))}
+        return {"step": step_count(parameter), "prev": zeros_as(plain), "step_size": zeros_as(plain).fill_(float(group["lr"]))}
 
     def _step(self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
-        state["step"] += 1
+        count_step(state)
         less, more = group["etas"]
         agreement = gradient * state["prev"]
         factor = tenon.where(agreement > 0, more, tenon.where(agreement < 0, less, tenon.ones_like(agreement)))

@@ -21,7 +21,7 @@ def subtract(parameter: Tensor, update: Tensor, lr: Any) -> None:
 def plain_settings(capturable: bool, foreach: bool | None, differentiable: bool) -> dict[str, Any]:
     """Returns settings of PyTorch that choose an implementation, for optimisers that have only one."""
     if capturable:
-        raise tenon.Unsupported("capturable=True is there for Adam and AdamW alone; the numbers of steps of other optimisers are no tensors.")
+        raise tenon.Unsupported("capturable=True is not there for this optimiser: its number of steps is no tensor.")
     return {"capturable": capturable, **step_settings(foreach, differentiable)}
 
 
@@ -30,6 +30,19 @@ def step_settings(foreach: bool | None, differentiable: bool) -> dict[str, Any]:
     if differentiable:
         raise tenon.Unsupported("differentiable=True is not there: steps are not remembered for gradients.")
     return {"foreach": foreach, "differentiable": differentiable}
+
+
+def step_count(parameter: Tensor, dtype: Any = tenon.float32) -> Tensor:
+    """Returns a number of steps that compiled steps count too: 0 as a tensor on the device of the parameter."""
+    return tenon.zeros((), dtype=dtype, device=parameter.device)
+
+
+def count_step(state: dict[str, Any]) -> None:
+    """Adds 1 to the number of steps, which is a number or a tensor."""
+    if isinstance(state["step"], Tensor):
+        state["step"].add_(1)
+    else:
+        state["step"] += 1
 
 
 def decay(gradient: Tensor, parameter: Tensor, group: dict[str, Any]) -> Tensor:

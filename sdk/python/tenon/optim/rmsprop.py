@@ -6,7 +6,7 @@ from typing import Any
 
 import tenon
 from tenon import Tensor
-from tenon.optim.optimizer import Optimizer, plain_settings, subtract, zeros_as
+from tenon.optim.optimizer import Optimizer, count_step, decay, step_count, step_settings, subtract, zeros_as
 
 
 class RMSprop(Optimizer):
@@ -25,11 +25,11 @@ class RMSprop(Optimizer):
     def __init__(self, params: Any, lr: Any = 1e-2, alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0, momentum: float = 0,
                  centered: bool = False, capturable: bool = False, foreach: bool | None = None, maximize: bool = False, differentiable: bool = False) -> None:
         super().__init__(params, {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum, "centered": centered,
-                                  "maximize": maximize, **plain_settings(capturable, foreach, differentiable)})
+                                  "maximize": maximize, "capturable": capturable, **step_settings(foreach, differentiable)})
 
     def _start(self, parameter: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         plain = parameter.detach()
-        state = {"step": 0, "square_avg": zeros_as(plain)}
+        state = {"step": step_count(parameter), "square_avg": zeros_as(plain)}
         if group["momentum"] > 0:
             state["momentum_buffer"] = zeros_as(plain)
         if group["centered"]:
@@ -37,8 +37,8 @@ class RMSprop(Optimizer):
         return state
 
     def _step(self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
-        if group["weight_decay"] != 0:
-            gradient = tenon.add(gradient, parameter, alpha=group["weight_decay"])
+        count_step(state)
+        gradient = decay(gradient, parameter, group)
         square: Tensor = state["square_avg"]
         square.mul_(group["alpha"]).add_(gradient * gradient, alpha=1 - group["alpha"])
         if group["centered"]:
