@@ -208,8 +208,12 @@ TensorList Callable::learn(const CallShape& shape, const TensorList& inputs, con
     return results ? *std::move(results) : run_entry(entry, shape, inputs, replay);
   }
   if (entries_.size() == kMostRecordings || parts_.full()) {
+    if (writes_ == Writes::dropped) {
+      refuse_eager(fmt::format("it was requested for more than {} kinds of calls", kMostRecordings));
+    }
     tell(inputs);
-    return call_eagerly(inputs);
+    eager_.fetch_add(1, std::memory_order_relaxed);
+    return function_(inputs);
   }
   Taken taken = record(function_, options_, inputs, shape, parts(), writes_);
   if (!taken.recording) {
@@ -233,19 +237,16 @@ TensorList Callable::run_entry(const std::shared_ptr<Entry>& entry, const CallSh
   return run(entry, shared_from_this(), shape, inputs, replay);
 }
 
-TensorList Callable::call_eagerly(const TensorList& inputs) {
-  if (writes_ == Writes::dropped) {  // an eager call would write its tensors again
-    throw Error(Code::unsupported,
-                fmt::format("{}: it was requested for more than {} kinds of calls, or inside another recording.",
-                            options_.name, kMostRecordings),
-                "Call the function without compile if you need create_graph.");
-  }
-  eager_.fetch_add(1, std::memory_order_relaxed);
-  return function_(inputs);
+void Callable::refuse_eager(std::string_view why) const {
+  throw Error(Code::unsupported, fmt::format("{}: {}.", options_.name, why),
+              "Call the function without compile if you need create_graph.");
 }
 
 TensorList Callable::call(const TensorList& inputs, const Replay* replay) {
-  if (!computes()) return writes_ == Writes::kept ? function_(inputs) : call_eagerly(inputs);
+  if (!computes()) {
+    if (writes_ == Writes::dropped) refuse_eager("it was requested inside another recording");
+    return function_(inputs);
+  }
   for (const Tensor& input : inputs) {
     if (input.defined() && global::value_of(input) != nullptr) global::refresh(input);
   }

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 #include <shared_mutex>
+#include <string_view>
 #include <vector>
 
 #include "core/compile/recorded_function.h"
@@ -146,7 +147,8 @@ class Callable : public std::enable_shared_from_this<Callable> {
   TensorList run_entry(const std::shared_ptr<Entry>& entry, const CallShape& shape, const TensorList& inputs,
                        const Replay* replay);
   std::shared_ptr<GradientFunction> gradient_function(Entry* entry, const std::vector<bool>& comes);
-  TensorList call_eagerly(const TensorList& inputs);
+  // Throws instead of an eager call under Writes::dropped, which would write the function's tensors again.
+  [[noreturn]] void refuse_eager(std::string_view why) const;
   void tell(const TensorList& inputs);
   Parts* parts() { return options_.whole ? nullptr : &parts_; }
 

@@ -219,11 +219,7 @@ class Parser {
     return all;
   }
 
-  SymDim size(Cursor& cursor, std::string_view text) {
-    Result<SymDim> size = graph_->arena().parse(text);
-    if (!size.ok()) cursor.wrong(size.status().message());
-    return size.value();
-  }
+  SymDim size(std::string_view text) { return value_or_throw(graph_->arena().parse(text)); }
 
   SymMeta type(Cursor& cursor) {
     SymMeta meta;
@@ -234,7 +230,7 @@ class Parser {
     cursor.expect("[");
     while (!cursor.take("]")) {
       if (meta.dims.size() == EP_MAX_RANK) cursor.wrong("a tensor has at most 8 axes");
-      meta.dims.push_back(size(cursor, cursor.until(",]")));
+      meta.dims.push_back(size(cursor.until(",]")));
       if (!cursor.take(",")) {
         cursor.expect("]");
         break;
@@ -394,7 +390,7 @@ class Parser {
     if (slot >= made->scalars.size()) cursor.wrong(fmt::format("there is no scalar {}", slot));
     cursor.expect("is");
     cursor.expect("{");
-    const SymDim expression = size(cursor, cursor.until("}"));
+    const SymDim expression = size(cursor.until("}"));
     cursor.expect("}");
     if (expression.is_number()) cursor.wrong("an expression is expected");
     made->patches.push_back({kScalarPatch + static_cast<uint32_t>(slot), expression});
@@ -478,7 +474,7 @@ class Parser {
       if (!narrow) put(number, at, made);
       return SymDim::saturated(number);
     }
-    const SymDim expression = size(cursor, text);
+    const SymDim expression = size(text);
     const std::optional<int64_t> hint = graph_->arena().hint(expression);
     if (narrow) cursor.wrong("a number is expected");
     put(hint.value_or(0), at, made);

@@ -175,8 +175,8 @@ std::string first_failure(const Signature& signature, std::span<const Value> arg
 
 [[noreturn]] void refuse_call(const DynamicOp& op, std::span<const Value> args, std::span<const Keyword> kwargs) {
   if (op.signatures.size() == 1) {
-    throw Error(Code::invalid_argument, fmt::format("{}(): {}", op.name, first_failure(op.signatures[0], args, kwargs)),
-                fmt::format("The signature is {}.", op.signatures[0].text));
+    throw CallError(op.name, fmt::format("{}(): {}", op.name, first_failure(op.signatures[0], args, kwargs)),
+                    fmt::format("The signature is {}.", op.signatures[0].text));
   }
   std::string text =
       fmt::format("{}(): received an invalid combination of arguments. The valid signatures are:", op.name);
@@ -184,7 +184,7 @@ std::string first_failure(const Signature& signature, std::span<const Value> arg
     const Signature& signature = op.signatures[i];
     text += fmt::format("\n  {}: {}\n     {}", i, signature.text, first_failure(signature, args, kwargs));
   }
-  throw Error(Code::invalid_argument, text);
+  throw CallError(op.name, text);
 }
 
 // Calls the first signature that accepts the arguments after conversions. Separate from invoke, to keep that short.
@@ -211,6 +211,10 @@ TensorList invoke(const DynamicOp& op, std::span<const Value> args, std::span<co
 }
 
 }  // namespace
+
+CallError::CallError(std::string_view op, std::string message, std::string remedy)
+    : Error(Code::invalid_argument, std::move(message), std::move(remedy)), op_(op) {}
+CallError::~CallError() = default;
 
 uint16_t Value::kind_of_list() const {
   if (const Ints* ints = get<Ints>()) return ints->empty() ? kAcceptsEmpty : kAcceptsInts;

@@ -21,6 +21,7 @@
 #include "core/device/export.h"
 #include "core/ops/signature.h"
 #include "core/tensor/tensor.h"
+#include "primitives/status/error.h"
 
 namespace tenon {
 
@@ -98,8 +99,18 @@ TENON_API const DynamicOp& find_op(std::string_view name);
 // Like find_op above, in `table`, which must be sorted by name.
 TENON_API const DynamicOp& find_op(std::span<const DynamicOp> table, std::string_view name);
 
-// Calls `op`. Errors: invalid_argument if no signature accepts the arguments, with the reason for each; those of the
-// op.
+// No signature of `op` accepts the arguments of a dynamic call. The code is invalid_argument.
+class TENON_API CallError : public Error {
+ public:
+  CallError(std::string_view op, std::string message, std::string remedy = {});
+  ~CallError() override;
+  const std::string& op() const { return op_; }
+
+ private:
+  std::string op_;
+};
+
+// Calls `op`. Errors: CallError if no signature accepts the arguments, with the reason for each; those of the op.
 TENON_API TensorList call(const DynamicOp& op, std::span<const Value> args, std::span<const Keyword> kwargs = {});
 TENON_API TensorList call(std::string_view name, std::span<const Value> args, std::span<const Keyword> kwargs = {});
 

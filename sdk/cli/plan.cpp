@@ -39,7 +39,7 @@ std::string amount(double value, std::string_view unit) {
   return fmt::format("{:.4g} {}", value, unit);
 }
 
-std::string time_text(double seconds) {
+std::string seconds_text(double seconds) {
   if (seconds >= 1) return fmt::format("{:.4g} s", seconds);
   return seconds >= 1e-3 ? fmt::format("{:.4g} ms", seconds * 1e3) : fmt::format("{:.4g} us", seconds * 1e6);
 }
@@ -120,9 +120,10 @@ class Report {
     };
     if (measured_ != nullptr) rows[0].emplace_back("measured");
     const auto found = [&](const std::string& text) { return measured_ != nullptr ? text : std::string(); };
-    add("time of a step", time_text(cast_.seconds()), found(time_text(measured_ != nullptr ? measured_->seconds : 0)));
-    add("  computing", time_text(cast_.computing));
-    add("  moving", time_text(cast_.moving));
+    add("time of a step", seconds_text(cast_.seconds()),
+        found(seconds_text(measured_ != nullptr ? measured_->seconds : 0)));
+    add("  computing", seconds_text(cast_.computing));
+    add("  moving", seconds_text(cast_.moving));
     add("memory of a rank", amount(static_cast<double>(cast_.memory), "B"));
     add("  inputs, parameters", amount(static_cast<double>(cast_.held), "B"));
     add("exchanges", fmt::format("{}", cast_.exchanges),

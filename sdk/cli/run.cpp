@@ -64,9 +64,6 @@ void print_executions(const std::vector<onnx::NodeExecution>& executions) {
   print_table(rows);
 }
 
-// "12.34 ms", or "420.0 us" below a millisecond.
-std::string time_text(double ms) { return ms < 1 ? fmt::format("{:.1f} us", ms * 1000) : fmt::format("{:.2f} ms", ms); }
-
 struct Times {
   double load = 0, first = 0;
   std::vector<double> runs;

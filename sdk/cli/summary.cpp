@@ -9,6 +9,7 @@
 #include "core/ops/ops.h"
 #include "primitives/text/format.h"
 #include "primitives/text/visible.h"
+#include "sdk/cli/json_text.h"
 
 namespace tenon::cli {
 namespace {
@@ -18,12 +19,11 @@ using nlohmann::json;
 constexpr int64_t kFew = 8;
 constexpr int64_t kBlock = int64_t{1} << 20;  // elements converted at a time
 
-json json_number(double value) {
-  if (std::isfinite(value)) return value;
-  return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+template <class T>
+json json_value(T value) {
+  if constexpr (std::is_floating_point_v<T>) return json_number(value);
+  return value;
 }
-json json_number(int64_t value) { return value; }
-json json_number(uint64_t value) { return value; }
 
 template <class T>
 struct Range {
@@ -66,8 +66,8 @@ json summary_of(const Tensor& tensor) {
   const Range<T> range = range_of<T>(tensor);
   json summary = {{"least", json()}, {"greatest", json()}};
   if (range.counted > 0) {
-    summary["least"] = json_number(range.least);
-    summary["greatest"] = json_number(range.greatest);
+    summary["least"] = json_value(range.least);
+    summary["greatest"] = json_value(range.greatest);
   }
   if constexpr (std::is_floating_point_v<T>) {
     summary["mean"] = range.counted > 0 ? json_number(range.sum / static_cast<double>(range.counted)) : json();
@@ -75,7 +75,7 @@ json summary_of(const Tensor& tensor) {
   }
   if (tensor.elements() > kFew) return summary;
   summary["values"] = json::array();
-  for (T value : range.few) summary["values"].push_back(json_number(value));
+  for (T value : range.few) summary["values"].push_back(json_value(value));
   return summary;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "primitives/text/format.h"
 #include "primitives/text/visible.h"
 
 namespace tenon::cli {
@@ -27,5 +28,7 @@ void print_table(const std::vector<std::vector<std::string>>& given) {
     std::printf("%s\n", line.c_str());
   }
 }
+
+std::string time_text(double ms) { return ms < 1 ? fmt::format("{:.1f} us", ms * 1000) : fmt::format("{:.2f} ms", ms); }
 
 }  // namespace tenon::cli

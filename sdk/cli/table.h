@@ -1,4 +1,4 @@
-// Tables in text.
+// Tables and times in text.
 #pragma once
 
 #include <string>
@@ -8,5 +8,8 @@ namespace tenon::cli {
 
 // Prints a table to stdout. A column is as wide as its widest cell.
 void print_table(const std::vector<std::vector<std::string>>& rows);
+
+// "12.34 ms", or "420.0 us" below a millisecond.
+std::string time_text(double ms);
 
 }  // namespace tenon::cli

@@ -3,6 +3,7 @@
 #include <cctype>
 #include <new>
 
+#include "core/ops/call.h"
 #include "primitives/status/error.h"
 #include "primitives/text/format.h"
 #include "sdk/python/objects.h"
@@ -91,13 +92,11 @@ void set_index_error() noexcept {
   set_error_of([](const Error&) { return invalid_index; });
 }
 
-// Errors of the dynamic call itself begin with the op's name and brackets (core/ops/call.cpp). Errors of the op begin
-// with the name and a colon.
 bool set_call_error(std::string_view name) noexcept {
   bool refused = false;
   set_error_of([name, &refused](const Error& error) -> PyObject* {
-    const std::string_view text = error.status().message();
-    refused = text.starts_with(name) && text.substr(name.size()).starts_with("(): ");
+    const auto* call = dynamic_cast<const CallError*>(&error);
+    refused = call != nullptr && call->op() == name;
     return refused ? invalid_call : nullptr;
   });
   return refused;

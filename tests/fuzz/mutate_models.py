@@ -301,7 +301,8 @@ class AttributeWalk(Mutants):
 
     LIMITS = [0, 1, -1, 1 << 31, (1 << 63) - 1, -(1 << 63)]
     MODELS_PER_ATTRIBUTE = 3
-    ROW = re.compile(r'OPERATOR(?:_OF\("([\w.]*)", |\()(\w+), \d+,((?:\s*"[^"]*"|,)+)\)')
+    ROW = re.compile(r'OPERATOR\((?:\.domain = "([\w.]*)", )?\.op_type = "(\w+)",(?:[^"()]|"[^"]*")*?'
+                     r'(?:\.attributes = ((?:\s*"[^"]*")+))?\)')
 
     def __init__(self, folders):
         super().__init__(folders)
@@ -321,9 +322,8 @@ class AttributeWalk(Mutants):
         folder, rules = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "sdk", "onnx", "schema"), {}
         for table in ("operators.def", "microsoft.def"):
             with open(os.path.join(folder, table)) as file:
-                for domain, operator, columns in cls.ROW.findall(re.sub(r"//.*", "", file.read())):
-                    last = columns.rsplit(",", 1)[1]  # no text has a comma
-                    words = [word.split(":") for word in "".join(re.findall('"([^"]*)"', last)).split()]
+                for domain, operator, attributes in cls.ROW.findall(re.sub(r"//.*", "", file.read())):
+                    words = [word.split(":") for word in "".join(re.findall('"([^"]*)"', attributes)).split()]
                     found = {(name, kind.split("=")[0].rstrip("!")) for name, kind in words}
                     rules.setdefault((domain, operator), set()).update(each for each in found if each[1] in ("int", "ints"))
         return rules

@@ -111,9 +111,8 @@ class Maker {
     for (Id axis = 0; axis < plain_.axes.size(); ++axis) {
       const SymDim extent = plain_.axes[axis].extent;
       const bool is_long = !extent.is_number() && plain_.arena.range(extent).hi > most;
-      const bool in_rows = std::any_of(plain_.stages.begin(), plain_.stages.end(), [&](const Stage& stage) {
-        return std::find(stage.reduce_axes.begin(), stage.reduce_axes.end(), axis) != stage.reduce_axes.end();
-      });
+      const bool in_rows = std::any_of(plain_.stages.begin(), plain_.stages.end(),
+                                       [&](const Stage& stage) { return contains(stage.reduce_axes, axis); });
       if (is_long && in_rows) conditions.push_back(extent <= SymDim(most));
     }
     return conditions;

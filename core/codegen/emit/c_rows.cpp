@@ -28,7 +28,7 @@ void CPrinter::lay_out(Id id) {
     const auto first = place.loops.begin() + static_cast<ptrdiff_t>(row.level);
     if (axis != fastest && std::any_of(first, place.loops.end(), inside)) axes.push_back(axis);
   }
-  if (fastest != kNone && std::find(stage.axes.begin(), stage.axes.end(), fastest) != stage.axes.end()) {
+  if (fastest != kNone && contains(stage.axes, fastest)) {
     axes.push_back(fastest);
   }
   for (size_t i = axes.size(); i-- > 0;) {
@@ -148,10 +148,7 @@ const Node* CPrinter::reducing_vector(Id id) const {
   return nullptr;
 }
 
-bool CPrinter::reduces(Id id, Id axis) const {
-  const std::vector<Id>& axes = kernel_.stages[id].reduce_axes;
-  return std::find(axes.begin(), axes.end(), axis) != axes.end();
-}
+bool CPrinter::reduces(Id id, Id axis) const { return contains(kernel_.stages[id].reduce_axes, axis); }
 
 void CPrinter::begin_reduction(const Context& context, Id id) {
   const Stage& stage = kernel_.stages[id];

@@ -21,6 +21,7 @@
 // open.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -39,6 +40,10 @@ namespace tenon::codegen {
 
 using Id = uint32_t;
 constexpr Id kNone = std::numeric_limits<Id>::max();
+
+inline bool contains(const std::vector<Id>& list, Id id) {
+  return std::find(list.begin(), list.end(), id) != list.end();
+}
 
 // An integer that a launch passes: one int64 of the entry's parameters, in the order of Kernel::parameters.
 struct Parameter {

@@ -81,7 +81,7 @@ class LineReader {
   SymDim size(size_t stop = std::string_view::npos) {
     const std::string_view text = rest_.substr(0, stop);
     const Result<SymDim> size = read_size(kernel_, text);
-    if (!size.ok()) wrong(fmt::format("a size is expected: {}", size.status().message()));
+    if (!size.ok()) refuse(fmt::format("a size is expected: {}", size.status().message()));
     rest_.remove_prefix(text.size());
     return size.value();
   }
@@ -118,13 +118,16 @@ class LineReader {
     return result;
   }
 
-  [[noreturn]] void wrong(std::string_view what) const {
-    throw Wrong{fmt::format("at position {} {}", whole_.size() - rest_.size(), what)};
-  }
+  // `what` is a sentence without its full stop.
+  [[noreturn]] void wrong(std::string_view what) const { refuse(fmt::format("{}.", what)); }
 
  private:
   void skip() {
     while (!rest_.empty() && rest_.front() == ' ') rest_.remove_prefix(1);
+  }
+
+  [[noreturn]] void refuse(std::string_view sentence) const {
+    throw Wrong{fmt::format("at position {} {}", whole_.size() - rest_.size(), sentence)};
   }
 
   Id part() {
@@ -336,7 +339,7 @@ Result<Kernel> parse_kernel(std::string_view text) {
     if (line.find_first_not_of(' ') == std::string_view::npos || line.starts_with('#')) continue;
     try {
       if (!kernel) {
-        if (!line.starts_with("kernel ")) throw Wrong{"'kernel' and a name are expected"};
+        if (!line.starts_with("kernel ")) throw Wrong{"'kernel' and a name are expected."};
         kernel.emplace(std::string(line.substr(7)));
         reader.emplace(*kernel);
         continue;
@@ -344,7 +347,7 @@ Result<Kernel> parse_kernel(std::string_view text) {
       const symbolic::ArenaScope scope(kernel->arena);
       reader->line(line);
     } catch (const Wrong& wrong) {
-      return Status(Code::invalid_argument, fmt::format("Line {} of a kernel: {}.", number, wrong.what));
+      return Status(Code::invalid_argument, fmt::format("Line {} of a kernel: {}", number, wrong.what));
     } catch (const Error& error) {
       return Status(error.code(), fmt::format("Line {} of a kernel: {}", number, error.what()));
     }

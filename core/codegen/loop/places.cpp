@@ -43,7 +43,7 @@ void Places::walk(const std::vector<Node>& nodes, std::vector<const Node*>* arou
     const std::vector<Id>& reduced = kernel_.stages[node.stage].reduce_axes;
     size_t result = around->size();
     for (size_t i = around->size(); i-- > 0;) {
-      if (std::find(reduced.begin(), reduced.end(), (*around)[i]->axis) != reduced.end()) result = i;
+      if (contains(reduced, (*around)[i]->axis)) result = i;
     }
     places_[node.stage].push_back({node.stage, count_++, *around, result, result});
   }
@@ -74,9 +74,8 @@ void Places::find_level(Id stage) {
 bool Places::adds_in_one_number(Id stage) const {
   const Place& place = places_[stage].front();
   const std::vector<Id>& reduced = kernel_.stages[stage].reduce_axes;
-  return std::all_of(
-      place.loops.begin() + static_cast<ptrdiff_t>(place.result), place.loops.end(),
-      [&](const Node* loop) { return std::find(reduced.begin(), reduced.end(), loop->axis) != reduced.end(); });
+  return std::all_of(place.loops.begin() + static_cast<ptrdiff_t>(place.result), place.loops.end(),
+                     [&](const Node* loop) { return contains(reduced, loop->axis); });
 }
 
 std::vector<Id> Places::starting(const Node& loop, size_t depth) const {

@@ -17,8 +17,6 @@ template <class... Args>
   throw Error(Code::invalid_argument, fmt::format(format, std::forward<Args>(args)...));
 }
 
-bool contains(const std::vector<Id>& list, Id id) { return std::find(list.begin(), list.end(), id) != list.end(); }
-
 bool is_narrow(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
 
 bool is_supported(DType dtype) {

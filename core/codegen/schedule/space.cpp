@@ -10,8 +10,6 @@
 namespace tenon::codegen {
 namespace {
 
-bool contains(const std::vector<Id>& list, Id id) { return std::find(list.begin(), list.end(), id) != list.end(); }
-
 void substitute_everywhere(Kernel* kernel, const std::map<uint32_t, SymDim>& replacements) {
   for (Expr& expr : kernel->exprs) expr.index = substitute(kernel->arena, expr.index, replacements);
   for (Stage& stage : kernel->stages) stage.index = substitute(kernel->arena, stage.index, replacements);

@@ -1,17 +1,12 @@
 // The common base of tactics: the axes of a kernel, and loops around its stages. Internal to core/codegen/tactics.
 #pragma once
 
-#include <algorithm>
 #include <vector>
 
 #include "core/codegen/loop/ir.h"
 #include "core/codegen/loop/places.h"
 
 namespace tenon::codegen {
-
-inline bool contains(const std::vector<Id>& list, Id id) {
-  return std::find(list.begin(), list.end(), id) != list.end();
-}
 
 constexpr int64_t kSomeExtent = 4096;
 

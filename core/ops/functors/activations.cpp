@@ -13,11 +13,6 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kDegrees = 57.295779513082320877;  // degrees of one radian
 
-Tensor floating(std::string_view op, const Tensor& input) {
-  require_defined(op, "input", input);
-  return is_floating(input.dtype()) ? input : tenon::cast(input, DType::f32);
-}
-
 // The greatest finite number of a floating dtype.
 double greatest(DType dtype) {
   switch (dtype) {

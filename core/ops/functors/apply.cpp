@@ -9,6 +9,13 @@ void require_defined(std::string_view op, std::string_view name, const Tensor& t
   if (!tensor.defined()) refuse("{}: argument '{}' is an undefined tensor.", op, name);
 }
 
+Tensor floating(const Tensor& input) { return is_floating(input.dtype()) ? input : tenon::cast(input, DType::f32); }
+
+Tensor floating(std::string_view op, std::string_view name, const Tensor& input) {
+  require_defined(op, name, input);
+  return floating(input);
+}
+
 void require_rank_0(std::string_view op, std::string_view name, const Tensor& tensor) {
   require_defined(op, name, tensor);
   if (tensor.rank() != 0) {

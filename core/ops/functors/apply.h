@@ -31,6 +31,12 @@ template <class... Parts>
 // Throws for an undefined tensor.
 void require_defined(std::string_view op, std::string_view name, const Tensor& tensor);
 
+// `input` if it is floating-point, else `input` as f32.
+Tensor floating(const Tensor& input);
+// Like the function above, for the argument `name` of `op`. Throws for an undefined tensor.
+Tensor floating(std::string_view op, std::string_view name, const Tensor& input);
+inline Tensor floating(std::string_view op, const Tensor& input) { return floating(op, "input", input); }
+
 // Throws for a tensor that is not of rank 0.
 void require_rank_0(std::string_view op, std::string_view name, const Tensor& tensor);
 

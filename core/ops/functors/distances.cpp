@@ -13,11 +13,6 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-Tensor floating(std::string_view op, std::string_view name, const Tensor& input) {
-  require_defined(op, name, input);
-  return is_floating(input.dtype()) ? input : tenon::cast(input, DType::f32);
-}
-
 // The norm of order `p` over `dim`.
 Tensor norm_of(const Tensor& x, double p, IntList dim, bool keepdim) {
   if (p == 2) return tenon::l2_norm(x, dim, keepdim);

@@ -9,11 +9,6 @@
 namespace tenon::functors {
 namespace {
 
-Tensor floating(std::string_view op, const Tensor& input) {
-  require_defined(op, "input", input);
-  return is_floating(input.dtype()) ? input : tenon::cast(input, DType::f32);
-}
-
 // The rank of a tensor of pairs without the pair axis.
 int32_t pair_rank(std::string_view op, const Tensor& input) {
   if (input.rank() < 2 || input.dims()[input.rank() - 1] != 2) {

@@ -6,11 +6,6 @@
 namespace tenon::functors {
 namespace {
 
-Tensor floating(std::string_view op, const Tensor& input) {
-  require_defined(op, "input", input);
-  return is_floating(input.dtype()) ? input : tenon::cast(input, DType::f32);
-}
-
 Tensor softmax_of(OpId id, const Tensor& input, int64_t dim, DType dtype) {
   const std::string_view name = op_row(id).name;
   require_defined(name, "input", input);

@@ -33,8 +33,6 @@ PoolingAttributes attributes_of(std::string_view op, int32_t kind, const Tensor&
   return attributes;
 }
 
-Tensor floating(const Tensor& input) { return is_floating(input.dtype()) ? input : tenon::cast(input, DType::f32); }
-
 void require_rank(std::string_view op, const Tensor& input, int32_t rank) {
   require_defined(op, "input", input);
   if (input.rank() != rank) refuse("{}: input of shape {} must have rank {}.", op, input.dims(), rank);

@@ -59,11 +59,6 @@ bool is_count(const Tensor& input, DType dtype) {
   return input.defined() && input.dtype() == DType::boolean && (dtype == DType::none || dtype == DType::i64);
 }
 
-Tensor floating(std::string_view op, const Tensor& input) {
-  require_defined(op, "input", input);
-  return is_floating(input.dtype()) ? input : tenon::cast(input, DType::f32);
-}
-
 }  // namespace
 
 Tensor sum(const Tensor& input, DType dtype) {

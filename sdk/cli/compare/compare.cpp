@@ -32,9 +32,6 @@ std::string number(double value) { return fmt::format("{:.3g}", value); }
 
 std::string exact(double value) { return fmt::format("{:.9g}", value); }
 
-// JSON has no infinities, so they become strings.
-json json_number(double value) { return std::isfinite(value) ? json(value) : json(number(value)); }
-
 std::string node_text(const onnx::NodeResult& node) {
   return fmt::format("node {} ({}{})", node.node, node.name.empty() ? "" : fmt::format("{}, ", node.name),
                      node.op_type);

@@ -38,7 +38,7 @@ std::string shortened(const std::string& text, size_t most) {
   return text.size() <= most ? text : fmt::format("\u2026{}", text.substr(text.size() - most + 1));
 }
 
-std::string time_text(double ms) {
+std::string time_label(double ms) {
   return ms < 1 ? fmt::format("{:.1f} \u00b5s", ms * 1e3) : fmt::format("{:.2f} ms", ms);
 }
 
@@ -111,18 +111,18 @@ class Picture {
     y_ = 46;
     text(kMargin, y_, 22, "#1f2933", "start", std::filesystem::path(profile_.model).filename().string(),
          "font-weight=\"700\"");
-    text(kWidth - kMargin, y_, 22, "#1f2933", "end", time_text(profile_.runs.quantile(0.5)), "font-weight=\"700\"");
+    text(kWidth - kMargin, y_, 22, "#1f2933", "end", time_label(profile_.runs.quantile(0.5)), "font-weight=\"700\"");
     y_ += 22;
     text(kMargin, y_, 12, "#52606d", "start", fmt::format("{} \u00b7 {}", profile_.device, profile_.device_name));
     text(kWidth - kMargin, y_, 12, "#52606d", "end",
          fmt::format("median of {} runs \u00b7 p90 {} \u00b7 p99 {} \u00b7 peak memory {:.1f} MiB",
-                     profile_.runs.all.size(), time_text(profile_.runs.quantile(0.9)),
-                     time_text(profile_.runs.quantile(0.99)), static_cast<double>(profile_.peak_bytes) / (1 << 20)));
+                     profile_.runs.all.size(), time_label(profile_.runs.quantile(0.9)),
+                     time_label(profile_.runs.quantile(0.99)), static_cast<double>(profile_.peak_bytes) / (1 << 20)));
   }
 
   void title_of(const NodeTime& node) {
     add("<title>{} {} ({} {}): {}</title>", escaped(node.title()), escaped(node.op_type), escaped(node.op),
-        escaped(node.implementation), time_text(node.ms));
+        escaped(node.implementation), time_label(node.ms));
   }
 
   void strip() {
@@ -146,7 +146,7 @@ class Picture {
     for (double at = 0; at <= total * 1.0001; at += step) {
       const double place = kMargin + at / total * kInner;
       add("<line x1=\"{0:.1f}\" y1=\"{1:.1f}\" x2=\"{0:.1f}\" y2=\"{2:.1f}\" stroke=\"#9aa5b1\"/>", place, y_, y_ + 5);
-      text(place, y_ + 17, 10, "#7b8794", at == 0 ? "start" : "middle", time_text(at));
+      text(place, y_ + 17, 10, "#7b8794", at == 0 ? "start" : "middle", time_label(at));
     }
     y_ += 20;
   }
@@ -176,7 +176,7 @@ class Picture {
           kColours[other ? kNamedOperators : i]);
       text(x + 18, y, 12, "#1f2933", "start", other ? "others" : shortened(operators_[i].name, 24));
       text(x + 18, y + 14, 11, "#7b8794", "start",
-           fmt::format("{:.1f} % \u00b7 {}", sum_ > 0 ? ms / sum_ * 100 : 0, time_text(ms)));
+           fmt::format("{:.1f} % \u00b7 {}", sum_ > 0 ? ms / sum_ * 100 : 0, time_label(ms)));
     }
     y_ += 12 + static_cast<double>((entries + kColumns - 1) / kColumns) * 34;
   }
@@ -206,7 +206,7 @@ class Picture {
   }
 
   std::string said_of(const NodeTime& node) const {
-    std::string said = fmt::format("{}  {:.1f} %", time_text(node.ms), sum_ > 0 ? node.ms / sum_ * 100 : 0);
+    std::string said = fmt::format("{}  {:.1f} %", time_label(node.ms), sum_ > 0 ? node.ms / sum_ * 100 : 0);
     if (node.flops > 2 * node.bytes) {
       said += fmt::format("  {:.0f} GFLOP/s", node.arithmetic() / 1e9);
     } else if (node.bytes > 0) {

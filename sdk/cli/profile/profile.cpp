@@ -27,9 +27,6 @@ double since(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
-// "12.34 ms", or "420.0 us" below a millisecond.
-std::string time_text(double ms) { return ms < 1 ? fmt::format("{:.1f} us", ms * 1000) : fmt::format("{:.2f} ms", ms); }
-
 std::string bytes_text(uint64_t bytes) {
   const auto size = static_cast<double>(bytes);
   if (bytes >= uint64_t{1} << 30) return fmt::format("{:.2f} GiB", size / (1 << 30));

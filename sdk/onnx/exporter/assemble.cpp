@@ -160,18 +160,18 @@ void resize(NodeWriter& n) {
 }
 
 constexpr OperatorRow kAssembleRows[] = {
-    {"arange", "Range", arange},
-    {"concat", "Concat", concat},
-    {"empty", "Expand", full},
-    {"full", "Expand", full},
-    {"gather", "GatherElements", gather_elements},
-    {"gather_nd", "GatherND", gather_nd},
-    {"gather_slices", "Gather", gather_slices},
-    {"one_hot_values", "OneHot", one_hot},
-    {"pad", "Pad", pad},
-    {"resize", "Resize", resize},
-    {"scatter", "ScatterElements", scatter},
-    {"split_with_sizes_copy", "Split", split},
+    {.op = "arange", .onnx = "Range", .write = arange},
+    {.op = "concat", .onnx = "Concat", .write = concat},
+    {.op = "empty", .onnx = "Expand", .write = full},
+    {.op = "full", .onnx = "Expand", .write = full},
+    {.op = "gather", .onnx = "GatherElements", .write = gather_elements},
+    {.op = "gather_nd", .onnx = "GatherND", .write = gather_nd},
+    {.op = "gather_slices", .onnx = "Gather", .write = gather_slices},
+    {.op = "one_hot_values", .onnx = "OneHot", .write = one_hot},
+    {.op = "pad", .onnx = "Pad", .write = pad},
+    {.op = "resize", .onnx = "Resize", .write = resize},
+    {.op = "scatter", .onnx = "ScatterElements", .write = scatter},
+    {.op = "split_with_sizes_copy", .onnx = "Split", .write = split},
 };
 
 }  // namespace

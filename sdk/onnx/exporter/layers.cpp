@@ -50,11 +50,11 @@ void group_norm(NodeWriter& n) {
 }
 
 constexpr OperatorRow kLayersRows[] = {
-    {"batch_norm", "BatchNormalization", batch_norm},
-    {"group_norm", "InstanceNormalization", group_norm},
-    {"layer_norm", "LayerNormalization", layer_norm},
-    {"log_softmax", "LogSoftmax", log_softmax},
-    {"softmax", "Softmax", softmax},
+    {.op = "batch_norm", .onnx = "BatchNormalization", .write = batch_norm},
+    {.op = "group_norm", .onnx = "InstanceNormalization", .write = group_norm},
+    {.op = "layer_norm", .onnx = "LayerNormalization", .write = layer_norm},
+    {.op = "log_softmax", .onnx = "LogSoftmax", .write = log_softmax},
+    {.op = "softmax", .onnx = "Softmax", .write = softmax},
 };
 
 }  // namespace

@@ -262,17 +262,17 @@ void dequantize_linear(NodeWriter& n) {
 }
 
 constexpr OperatorRow kProductsRows[] = {
-    {"attention", "Softmax", attention},
-    {"avg_pool", "AveragePool", avg_pool},
-    {"conv", "Conv", conv},
-    {"conv_transpose", "ConvTranspose", conv_transpose},
-    {"dequantize_linear", "DequantizeLinear", dequantize_linear},
-    {"linalg_det", "Det"},
-    {"lp_pool", "LpPool", lp_pool},
-    {"matmul", "MatMul", matmul},
-    {"max_pool", "MaxPool", max_pool},
-    {"max_pool_with_indices", "MaxPool", max_pool_with_indices},
-    {"quantize_linear", "QuantizeLinear", quantize_linear},
+    {.op = "attention", .onnx = "Softmax", .write = attention},
+    {.op = "avg_pool", .onnx = "AveragePool", .write = avg_pool},
+    {.op = "conv", .onnx = "Conv", .write = conv},
+    {.op = "conv_transpose", .onnx = "ConvTranspose", .write = conv_transpose},
+    {.op = "dequantize_linear", .onnx = "DequantizeLinear", .write = dequantize_linear},
+    {.op = "linalg_det", .onnx = "Det"},
+    {.op = "lp_pool", .onnx = "LpPool", .write = lp_pool},
+    {.op = "matmul", .onnx = "MatMul", .write = matmul},
+    {.op = "max_pool", .onnx = "MaxPool", .write = max_pool},
+    {.op = "max_pool_with_indices", .onnx = "MaxPool", .write = max_pool_with_indices},
+    {.op = "quantize_linear", .onnx = "QuantizeLinear", .write = quantize_linear},
 };
 
 }  // namespace

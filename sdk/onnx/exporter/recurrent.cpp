@@ -80,8 +80,8 @@ void lstm_layer(NodeWriter& n) {
 }
 
 constexpr OperatorRow kRecurrentRows[] = {
-    {"lstm_layer", "LSTM", lstm_layer},
-    {"recurrent_layer", "GRU", recurrent_layer},
+    {.op = "lstm_layer", .onnx = "LSTM", .write = lstm_layer},
+    {.op = "recurrent_layer", .onnx = "GRU", .write = recurrent_layer},
 };
 
 }  // namespace

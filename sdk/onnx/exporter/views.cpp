@@ -114,16 +114,16 @@ void select_scatter(NodeWriter& n) {
 }
 
 constexpr OperatorRow kViewsRows[] = {
-    {"expand", "Expand", expand},
-    {"permute", "Transpose", permute},
-    {"reshape", "Reshape", reshape},
-    {"select", "Gather", select},
-    {"select_scatter", "Concat", select_scatter},
-    {"slice", "Slice", slice},
-    {"slice_scatter", "Concat", slice_scatter},
-    {"squeeze", "Squeeze", squeeze},
-    {"unsqueeze", "Unsqueeze", unsqueeze},
-    {"view", "Reshape", reshape},
+    {.op = "expand", .onnx = "Expand", .write = expand},
+    {.op = "permute", .onnx = "Transpose", .write = permute},
+    {.op = "reshape", .onnx = "Reshape", .write = reshape},
+    {.op = "select", .onnx = "Gather", .write = select},
+    {.op = "select_scatter", .onnx = "Concat", .write = select_scatter},
+    {.op = "slice", .onnx = "Slice", .write = slice},
+    {.op = "slice_scatter", .onnx = "Concat", .write = slice_scatter},
+    {.op = "squeeze", .onnx = "Squeeze", .write = squeeze},
+    {.op = "unsqueeze", .onnx = "Unsqueeze", .write = unsqueeze},
+    {.op = "view", .onnx = "Reshape", .write = reshape},
 };
 
 }  // namespace

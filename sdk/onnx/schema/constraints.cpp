@@ -14,18 +14,16 @@ namespace {
 using Text = std::string_view;
 
 struct Row {
-  Text domain, op_type;
-  int64_t since, until;
-  Text inputs, attributes;
+  Text domain = {};  // empty: ai.onnx
+  Text op_type;
+  int64_t since = 1, until = INT64_MAX;
+  Text inputs = {}, attributes = {};
 };
 
 constexpr Row kRows[] = {
-#define CONSTRAINTS(op_type, since, until, inputs, attributes) {"", #op_type, since, until, inputs, attributes},
-#define CONSTRAINTS_OF(domain, op_type, since, until, inputs, attributes) \
-  {domain, #op_type, since, until, inputs, attributes},
+#define CONSTRAINTS(...) {__VA_ARGS__},
 #include "sdk/onnx/schema/constraints.def"
 #undef CONSTRAINTS
-#undef CONSTRAINTS_OF
 };
 
 // ---- reading rows ----

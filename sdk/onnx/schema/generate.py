@@ -16,7 +16,9 @@ import onnx
 NEWEST_OPSET = 28  # kNewestOpset of translate/translator.h
 DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training")
 TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "operators.def")
-ROW = re.compile(r'^OPERATOR(?:_OF\("([\w.]+)", |\()(\w+), (\d+),\s+("[^)]*")\)', re.MULTILINE)
+COLUMNS = ("inputs", "outputs", "types", "attributes")
+ROW = re.compile(r"^OPERATOR\(((?:[^\"()]|\"[^\"]*\")*)\)", re.MULTILINE)
+FIELD = re.compile(r'\.(\w+) = (\d+|(?:"[^"]*"\s*)+)')
 
 TYPES = {"float16": "f16", "float": "f32", "double": "f64", "bfloat16": "bf16", "int8": "i8", "int16": "i16", "int32": "i32",
          "int64": "i64", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64", "bool": "bool",
@@ -74,8 +76,8 @@ CORRECTED = {("", "Erf", 13), ("", "GridSample", 16), ("", "Loop", 11), ("", "Lo
 
 HEAD = """\
 // ONNX's rules for its operators, one row per version. generate.py writes this file.
-//   OPERATOR(name, first opset version, inputs, outputs, types, attributes)
-//   OPERATOR_OF(domain, name, ..)
+//   OPERATOR(.domain, .op_type, .since, .inputs, .outputs, .types, .attributes)
+// `since` is the first opset version of the row. Without `domain`, the row is for ai.onnx; an empty list is left out.
 // An input or output is name:type. After the name, "?" means that it may be absent; "+" that it is the last one and may
 // be repeated; "*" that it is the last one and may be repeated or absent. "~" after that means that the repeated values
 // may differ in type. `types` lists the types of each letter. An attribute is name:kind. After the kind, "!" means that
@@ -149,26 +151,23 @@ def rows_of_onnx():
 
 def rows_of_table():
     rows = {}
-    for domain, name, version, strings in ROW.findall(open(TABLE).read()):
-        columns, column = [], ""
-        for piece in re.findall(r'"[^"]*"|,', strings):  # adjacent texts are one text
-            if piece == ",":
-                columns.append(column)
-                column = ""
-            else:
-                column += piece[1:-1]
-        rows[domain, name, int(version)] = tuple(columns + [column])
+    for text in ROW.findall(open(TABLE).read()):
+        # adjacent texts are one text
+        fields = {name: "".join(re.findall(r'"([^"]*)"', value)) or value for name, value in FIELD.findall(text)}
+        key = fields.get("domain", ""), fields["op_type"], int(fields["since"])
+        rows[key] = tuple(fields.get(column, "") for column in COLUMNS)
     return rows
 
 
 def wrapped(text, width):
-    """`text` as C string literals of at most `width` columns, cut between words."""
+    """`text` as C string literals of at most `width` columns, cut between words, or at "|" in a word that is too long."""
     pieces, line = [], ""
     for word in re.findall(r"\S+ ?", text):
-        if line and len(line) + len(word) + 2 > width:
-            pieces.append(line)
-            line = ""
-        line += word
+        for part in [word] if len(word) + 2 <= width else re.findall(r"[^|]+\|?", word):
+            if line and len(line) + len(part) + 2 > width:
+                pieces.append(line)
+                line = ""
+            line += part
     return ['"' + piece + '"' for piece in pieces + [line]]
 
 
@@ -176,13 +175,15 @@ def write(rows):
     with open(TABLE, "w") as out:
         out.write(HEAD)
         for (domain, name, version), columns in sorted(rows.items()):
-            begin = f'OPERATOR_OF("{domain}", {name}, {version}' if domain else f"OPERATOR({name}, {version}"
-            line = f"{begin}, " + ", ".join(f'"{c}"' for c in columns) + ")"
+            begin = f'OPERATOR(.domain = "{domain}", ' if domain else "OPERATOR("
+            begin += f'.op_type = "{name}", .since = {version}'
+            fields = [(f".{name} = ", column) for name, column in zip(COLUMNS, columns) if column]
+            line = ", ".join([begin] + [f'{start}"{column}"' for start, column in fields]) + ")"
             if len(line) > 120:
                 line = begin
-                for column in columns:
-                    literals = wrapped(column, 110)
-                    line += ",\n         " + "\n         ".join(literals)
+                for start, column in fields:
+                    indent = "\n" + " " * (len("OPERATOR(") + len(start))
+                    line += ",\n" + " " * len("OPERATOR(") + start + indent.join(wrapped(column, 119 - len(indent)))
                 line += ")"
             out.write(line + "\n")
 

@@ -14,20 +14,17 @@ namespace tenon::onnx {
 namespace {
 
 struct Row {
-  std::string_view domain, op_type;
+  std::string_view domain = {};  // empty: ai.onnx
+  std::string_view op_type;
   int64_t since;
-  std::string_view inputs, outputs, types, attributes;
+  std::string_view inputs = {}, outputs = {}, types = {}, attributes = {};
 };
 
 constexpr Row kRows[] = {
-#define OPERATOR(op_type, since, inputs, outputs, types, attributes) \
-  {"", #op_type, since, inputs, outputs, types, attributes},
-#define OPERATOR_OF(domain, op_type, since, inputs, outputs, types, attributes) \
-  {domain, #op_type, since, inputs, outputs, types, attributes},
+#define OPERATOR(...) {__VA_ARGS__},
 #include "sdk/onnx/schema/microsoft.def"
 #include "sdk/onnx/schema/operators.def"
 #undef OPERATOR
-#undef OPERATOR_OF
 };
 
 using Text = std::string_view;

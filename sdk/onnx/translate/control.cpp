@@ -376,10 +376,10 @@ ValueList scan_of_batch(NodeContext& n) {
 }
 
 constexpr Translator kControlRows[] = {
-    on_values("If", 1, translate_if),
-    on_values("Loop", 1, translate_loop),
-    {"Scan", 8, nullptr, nullptr, false, 8, {}, scan_of_batch},
-    on_values("Scan", 9, translate_scan),
+    {.op_type = "If", .since = 1, .translate_values = translate_if},
+    {.op_type = "Loop", .since = 1, .translate_values = translate_loop},
+    {.op_type = "Scan", .since = 8, .until = 8, .translate_values = scan_of_batch},
+    {.op_type = "Scan", .since = 9, .translate_values = translate_scan},
 };
 
 }  // namespace

@@ -85,7 +85,9 @@ TensorList non_max_suppression(NodeContext& n) {
   return {Tensor::from<int64_t>(rows, {static_cast<int64_t>(rows.size()) / 3, 3}, n.device())};
 }
 
-constexpr Translator kDetectionRows[] = {{"NonMaxSuppression", 10, non_max_suppression}};
+constexpr Translator kDetectionRows[] = {
+    {.op_type = "NonMaxSuppression", .since = 10, .translate = non_max_suppression},
+};
 
 }  // namespace
 

@@ -36,20 +36,20 @@ TensorList reverse_sequence(NodeContext& n) {
 }
 
 constexpr Translator kIndexRows[] = {
-    {"Compress", 9, translate_compress},
-    {"CumProd", 26, translate_cum_prod},
-    {"CumSum", 11, translate_cum_sum},
-    {"Gather", 1, translate_gather},
-    {"GatherElements", 11, gather_elements},
-    {"GatherND", 11, translate_gather_nd},
-    {"NonZero", 9, translate_non_zero},
-    {"OneHot", 9, translate_one_hot},
-    {"ReverseSequence", 10, reverse_sequence},
-    {"Scatter", 9, translate_scatter_elements},
-    {"ScatterElements", 11, translate_scatter_elements},
-    {"ScatterND", 11, translate_scatter_nd},
-    {"TopK", 1, translate_top_k},
-    {"Unique", 11, translate_unique},
+    {.op_type = "Compress", .since = 9, .translate = translate_compress},
+    {.op_type = "CumProd", .since = 26, .translate = translate_cum_prod},
+    {.op_type = "CumSum", .since = 11, .translate = translate_cum_sum},
+    {.op_type = "Gather", .since = 1, .translate = translate_gather},
+    {.op_type = "GatherElements", .since = 11, .translate = gather_elements},
+    {.op_type = "GatherND", .since = 11, .translate = translate_gather_nd},
+    {.op_type = "NonZero", .since = 9, .translate = translate_non_zero},
+    {.op_type = "OneHot", .since = 9, .translate = translate_one_hot},
+    {.op_type = "ReverseSequence", .since = 10, .translate = reverse_sequence},
+    {.op_type = "Scatter", .since = 9, .translate = translate_scatter_elements},
+    {.op_type = "ScatterElements", .since = 11, .translate = translate_scatter_elements},
+    {.op_type = "ScatterND", .since = 11, .translate = translate_scatter_nd},
+    {.op_type = "TopK", .since = 1, .translate = translate_top_k},
+    {.op_type = "Unique", .since = 11, .translate = translate_unique},
 };
 
 }  // namespace

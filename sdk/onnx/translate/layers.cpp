@@ -285,22 +285,22 @@ TensorList lp_normalization(NodeContext& n) {
 }
 
 constexpr Translator kLayersRows[] = {
-    {"AveragePool", 1, average_pool},
-    {"BatchNormalization", 1, batch_normalization, batch_norm_why_not},
-    {"Conv", 1, translate_conv},
-    {"ConvTranspose", 1, translate_conv_transpose},
-    {"Einsum", 12, translate_einsum},
-    {"Gemm", 7, gemm},
-    {"GlobalAveragePool", 1, global_average_pool},
-    {"GlobalLpPool", 2, global_lp_pool, lp_why_not},
-    {"GlobalMaxPool", 1, global_max_pool},
-    {"InstanceNormalization", 6, instance_normalization},
-    wide(Translator{"LRN", 1, local_response_normalization}),
-    {"LayerNormalization", 1, layer_normalization},
-    wide(Translator{"LpNormalization", 1, lp_normalization}),
-    {"LpPool", 2, translate_lp_pool},
-    {"MatMul", 1, translate_matmul},
-    {"MaxPool", 1, translate_max_pool},
+    {.op_type = "AveragePool", .since = 1, .translate = average_pool},
+    {.op_type = "BatchNormalization", .since = 1, .translate = batch_normalization, .why_not = batch_norm_why_not},
+    {.op_type = "Conv", .since = 1, .translate = translate_conv},
+    {.op_type = "ConvTranspose", .since = 1, .translate = translate_conv_transpose},
+    {.op_type = "Einsum", .since = 12, .translate = translate_einsum},
+    {.op_type = "Gemm", .since = 7, .translate = gemm},
+    {.op_type = "GlobalAveragePool", .since = 1, .translate = global_average_pool},
+    {.op_type = "GlobalLpPool", .since = 2, .translate = global_lp_pool, .why_not = lp_why_not},
+    {.op_type = "GlobalMaxPool", .since = 1, .translate = global_max_pool},
+    {.op_type = "InstanceNormalization", .since = 6, .translate = instance_normalization},
+    {.op_type = "LRN", .since = 1, .translate = local_response_normalization, .wide = true},
+    {.op_type = "LayerNormalization", .since = 1, .translate = layer_normalization},
+    {.op_type = "LpNormalization", .since = 1, .translate = lp_normalization, .wide = true},
+    {.op_type = "LpPool", .since = 2, .translate = translate_lp_pool},
+    {.op_type = "MatMul", .since = 1, .translate = translate_matmul},
+    {.op_type = "MaxPool", .since = 1, .translate = translate_max_pool},
 };
 
 }  // namespace

@@ -42,8 +42,16 @@ TensorList cross_entropy(NodeContext& n) {
 }
 
 constexpr Translator kLossRows[] = {
-    wide(Translator{"NegativeLogLikelihoodLoss", 12, nll_loss, reduction_why_not}),
-    wide(Translator{"SoftmaxCrossEntropyLoss", 12, cross_entropy, reduction_why_not}),
+    {.op_type = "NegativeLogLikelihoodLoss",
+     .since = 12,
+     .translate = nll_loss,
+     .why_not = reduction_why_not,
+     .wide = true},
+    {.op_type = "SoftmaxCrossEntropyLoss",
+     .since = 12,
+     .translate = cross_entropy,
+     .why_not = reduction_why_not,
+     .wide = true},
 };
 
 }  // namespace

@@ -133,9 +133,9 @@ ValueList cast_map(NodeContext& n) {
 }
 
 constexpr Translator kMapsRows[] = {
-    on_values("CastMap", 1, cast_map, kMlDomain),
-    on_values("DictVectorizer", 1, dict_vectorizer, kMlDomain),
-    on_values("ZipMap", 1, zip_map, kMlDomain),
+    {.domain = kMlDomain, .op_type = "CastMap", .since = 1, .translate_values = cast_map},
+    {.domain = kMlDomain, .op_type = "DictVectorizer", .since = 1, .translate_values = dict_vectorizer},
+    {.domain = kMlDomain, .op_type = "ZipMap", .since = 1, .translate_values = zip_map},
 };
 
 }  // namespace

@@ -102,11 +102,19 @@ TensorList channels_last_fused_conv(NodeContext& n) {
 }
 
 constexpr Translator kMicrosoftFusedRows[] = {
-    of_domain(kMicrosoft, "FusedConv", 1, fused_conv, activation_why_not),
-    of_domain(kMicrosoft, "FusedGemm", 1, fused_gemm, activation_why_not),
-    of_domain(kMicrosoft, "FusedMatMul", 1, fused_matmul, transposed_batch_why_not),
-    of_domain(kMicrosoft, "NhwcFusedConv", 1, channels_last_fused_conv, activation_why_not),
-    of_domain(kMicrosoft, "TransposeMatMul", 1, fused_matmul),
+    {.domain = kMicrosoft, .op_type = "FusedConv", .since = 1, .translate = fused_conv, .why_not = activation_why_not},
+    {.domain = kMicrosoft, .op_type = "FusedGemm", .since = 1, .translate = fused_gemm, .why_not = activation_why_not},
+    {.domain = kMicrosoft,
+     .op_type = "FusedMatMul",
+     .since = 1,
+     .translate = fused_matmul,
+     .why_not = transposed_batch_why_not},
+    {.domain = kMicrosoft,
+     .op_type = "NhwcFusedConv",
+     .since = 1,
+     .translate = channels_last_fused_conv,
+     .why_not = activation_why_not},
+    {.domain = kMicrosoft, .op_type = "TransposeMatMul", .since = 1, .translate = fused_matmul},
 };
 
 }  // namespace

@@ -92,7 +92,9 @@ TensorList mixture_of_experts(NodeContext& n) {
   return {cast(reshape(total, SizeList(sizes(given))), given.dtype())};
 }
 
-constexpr Translator kMicrosoftMoeRows[] = {of_domain(kMicrosoft, "MoE", 1, mixture_of_experts, moe_why_not)};
+constexpr Translator kMicrosoftMoeRows[] = {
+    {.domain = kMicrosoft, .op_type = "MoE", .since = 1, .translate = mixture_of_experts, .why_not = moe_why_not},
+};
 
 }  // namespace
 

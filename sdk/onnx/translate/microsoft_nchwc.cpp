@@ -94,14 +94,14 @@ TensorList reorder_output(NodeContext& n) {
 constexpr std::string_view kNchwc = "com.microsoft.nchwc";
 
 constexpr Translator kMicrosoftNchwcRows[] = {
-    of_domain(kNchwc, "AveragePool", 1, blocked_average_pool),
-    of_domain(kNchwc, "Conv", 1, blocked_conv, activation_why_not),
-    of_domain(kNchwc, "GlobalAveragePool", 1, blocked_global_average_pool),
-    of_domain(kNchwc, "GlobalMaxPool", 1, blocked_global_max_pool),
-    of_domain(kNchwc, "MaxPool", 1, blocked_max_pool),
-    of_domain(kNchwc, "ReorderInput", 1, reorder_input),
-    of_domain(kNchwc, "ReorderOutput", 1, reorder_output),
-    of_domain(kNchwc, "Upsample", 1, translate_blocked_upsample),
+    {.domain = kNchwc, .op_type = "AveragePool", .since = 1, .translate = blocked_average_pool},
+    {.domain = kNchwc, .op_type = "Conv", .since = 1, .translate = blocked_conv, .why_not = activation_why_not},
+    {.domain = kNchwc, .op_type = "GlobalAveragePool", .since = 1, .translate = blocked_global_average_pool},
+    {.domain = kNchwc, .op_type = "GlobalMaxPool", .since = 1, .translate = blocked_global_max_pool},
+    {.domain = kNchwc, .op_type = "MaxPool", .since = 1, .translate = blocked_max_pool},
+    {.domain = kNchwc, .op_type = "ReorderInput", .since = 1, .translate = reorder_input},
+    {.domain = kNchwc, .op_type = "ReorderOutput", .since = 1, .translate = reorder_output},
+    {.domain = kNchwc, .op_type = "Upsample", .since = 1, .translate = translate_blocked_upsample},
 };
 
 }  // namespace

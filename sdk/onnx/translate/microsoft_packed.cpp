@@ -204,9 +204,13 @@ TensorList gather_block_quantised(NodeContext& n) {
 }
 
 constexpr Translator kMicrosoftPackedRows[] = {
-    of_domain(kMicrosoft, "GatherBlockQuantized", 1, gather_block_quantised, bits_why_not),
-    of_domain(kMicrosoft, "MatMulBnb4", 1, matmul_of_table, table_why_not),
-    of_domain(kMicrosoft, "MatMulNBits", 1, matmul_bits, bits_why_not),
+    {.domain = kMicrosoft,
+     .op_type = "GatherBlockQuantized",
+     .since = 1,
+     .translate = gather_block_quantised,
+     .why_not = bits_why_not},
+    {.domain = kMicrosoft, .op_type = "MatMulBnb4", .since = 1, .translate = matmul_of_table, .why_not = table_why_not},
+    {.domain = kMicrosoft, .op_type = "MatMulNBits", .since = 1, .translate = matmul_bits, .why_not = bits_why_not},
 };
 
 }  // namespace

@@ -112,19 +112,19 @@ TensorList dynamic_product(NodeContext& n) {
 }
 
 constexpr Translator kMicrosoftQuantisedRows[] = {
-    of_domain(kMicrosoft, "DynamicQuantizeMatMul", 1, dynamic_product),
-    of_domain(kMicrosoft, "MatMulIntegerToFloat", 1, integer_to_float),
-    of_domain(kMicrosoft, "NhwcMaxPool", 1, channels_last_max_pool),
-    of_domain(kMicrosoft, "QGemm", 1, gemm),
-    of_domain(kMicrosoft, "QLinearAdd", 1, linear_add),
-    of_domain(kMicrosoft, "QLinearAveragePool", 1, linear_average_pool),
-    of_domain(kMicrosoft, "QLinearConcat", 1, linear_concat),
-    of_domain(kMicrosoft, "QLinearGlobalAveragePool", 1, linear_global_average_pool),
-    of_domain(kMicrosoft, "QLinearLeakyRelu", 1, linear_leaky_relu),
-    of_domain(kMicrosoft, "QLinearMul", 1, linear_mul),
-    of_domain(kMicrosoft, "QLinearSigmoid", 1, linear_sigmoid),
-    of_domain(kMicrosoft, "QLinearSoftmax", 1, linear_softmax),
-    of_domain(kMicrosoft, "QLinearWhere", 1, linear_where),
+    {.domain = kMicrosoft, .op_type = "DynamicQuantizeMatMul", .since = 1, .translate = dynamic_product},
+    {.domain = kMicrosoft, .op_type = "MatMulIntegerToFloat", .since = 1, .translate = integer_to_float},
+    {.domain = kMicrosoft, .op_type = "NhwcMaxPool", .since = 1, .translate = channels_last_max_pool},
+    {.domain = kMicrosoft, .op_type = "QGemm", .since = 1, .translate = gemm},
+    {.domain = kMicrosoft, .op_type = "QLinearAdd", .since = 1, .translate = linear_add},
+    {.domain = kMicrosoft, .op_type = "QLinearAveragePool", .since = 1, .translate = linear_average_pool},
+    {.domain = kMicrosoft, .op_type = "QLinearConcat", .since = 1, .translate = linear_concat},
+    {.domain = kMicrosoft, .op_type = "QLinearGlobalAveragePool", .since = 1, .translate = linear_global_average_pool},
+    {.domain = kMicrosoft, .op_type = "QLinearLeakyRelu", .since = 1, .translate = linear_leaky_relu},
+    {.domain = kMicrosoft, .op_type = "QLinearMul", .since = 1, .translate = linear_mul},
+    {.domain = kMicrosoft, .op_type = "QLinearSigmoid", .since = 1, .translate = linear_sigmoid},
+    {.domain = kMicrosoft, .op_type = "QLinearSoftmax", .since = 1, .translate = linear_softmax},
+    {.domain = kMicrosoft, .op_type = "QLinearWhere", .since = 1, .translate = linear_where},
 };
 
 }  // namespace

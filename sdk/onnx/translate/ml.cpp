@@ -264,17 +264,17 @@ ValueList linear_classifier(NodeContext& n) {
 }
 
 constexpr Translator kMlRows[] = {
-    of_domain(kMlDomain, "ArrayFeatureExtractor", 1, array_feature_extractor),
-    of_domain(kMlDomain, "Binarizer", 1, binarizer),
-    on_values("CategoryMapper", 1, category_mapper, kMlDomain),
-    of_domain(kMlDomain, "FeatureVectorizer", 1, feature_vectorizer),
-    of_domain(kMlDomain, "Imputer", 1, imputer),
-    on_values("LabelEncoder", 1, label_encoder, kMlDomain),
-    on_values("LinearClassifier", 1, linear_classifier, kMlDomain),
-    of_domain(kMlDomain, "LinearRegressor", 1, linear_regressor),
-    of_domain(kMlDomain, "Normalizer", 1, normalizer),
-    on_values("OneHotEncoder", 1, one_hot_encoder, kMlDomain),
-    of_domain(kMlDomain, "Scaler", 1, scaler),
+    {.domain = kMlDomain, .op_type = "ArrayFeatureExtractor", .since = 1, .translate = array_feature_extractor},
+    {.domain = kMlDomain, .op_type = "Binarizer", .since = 1, .translate = binarizer},
+    {.domain = kMlDomain, .op_type = "CategoryMapper", .since = 1, .translate_values = category_mapper},
+    {.domain = kMlDomain, .op_type = "FeatureVectorizer", .since = 1, .translate = feature_vectorizer},
+    {.domain = kMlDomain, .op_type = "Imputer", .since = 1, .translate = imputer},
+    {.domain = kMlDomain, .op_type = "LabelEncoder", .since = 1, .translate_values = label_encoder},
+    {.domain = kMlDomain, .op_type = "LinearClassifier", .since = 1, .translate_values = linear_classifier},
+    {.domain = kMlDomain, .op_type = "LinearRegressor", .since = 1, .translate = linear_regressor},
+    {.domain = kMlDomain, .op_type = "Normalizer", .since = 1, .translate = normalizer},
+    {.domain = kMlDomain, .op_type = "OneHotEncoder", .since = 1, .translate_values = one_hot_encoder},
+    {.domain = kMlDomain, .op_type = "Scaler", .since = 1, .translate = scaler},
 };
 
 }  // namespace

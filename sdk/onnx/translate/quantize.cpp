@@ -190,17 +190,17 @@ TensorList qlinear_conv(NodeContext& n) {
 }
 
 constexpr Translator kQuantizeRows[] = {
-    {"ConvInteger", 10, conv_integer},
-    {"DequantizeLinear", 10, dequantize_linear},
-    {"DynamicQuantizeLinear", 11, dynamic_quantize_linear},
-    {"MatMulInteger", 10, matmul_integer},
-    {"QLinearConv", 10, qlinear_conv},
-    {"QLinearMatMul", 10, qlinear_matmul},
-    {"QuantizeLinear", 10, quantize_linear},
-    of_domain(kMicrosoft, "DequantizeLinear", 1, dequantize_linear),
-    of_domain(kMicrosoft, "MatMulInteger16", 1, matmul_integer_16),
-    of_domain(kMicrosoft, "QLinearConv", 1, qlinear_conv),
-    of_domain(kMicrosoft, "QuantizeLinear", 1, quantize_linear),
+    {.op_type = "ConvInteger", .since = 10, .translate = conv_integer},
+    {.op_type = "DequantizeLinear", .since = 10, .translate = dequantize_linear},
+    {.op_type = "DynamicQuantizeLinear", .since = 11, .translate = dynamic_quantize_linear},
+    {.op_type = "MatMulInteger", .since = 10, .translate = matmul_integer},
+    {.op_type = "QLinearConv", .since = 10, .translate = qlinear_conv},
+    {.op_type = "QLinearMatMul", .since = 10, .translate = qlinear_matmul},
+    {.op_type = "QuantizeLinear", .since = 10, .translate = quantize_linear},
+    {.domain = kMicrosoft, .op_type = "DequantizeLinear", .since = 1, .translate = dequantize_linear},
+    {.domain = kMicrosoft, .op_type = "MatMulInteger16", .since = 1, .translate = matmul_integer_16},
+    {.domain = kMicrosoft, .op_type = "QLinearConv", .since = 1, .translate = qlinear_conv},
+    {.domain = kMicrosoft, .op_type = "QuantizeLinear", .since = 1, .translate = quantize_linear},
 };
 
 }  // namespace

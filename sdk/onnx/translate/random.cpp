@@ -99,10 +99,13 @@ std::string dropout_why_not(const Node& node) {
 }
 
 constexpr Translator kRandomRows[] = {
-    {"Bernoulli", 15, bernoulli_of},        {"Dropout", 1, dropout, dropout_why_not},
-    {"Multinomial", 7, multinomial_of},     {"RandomNormal", 1, normal},
-    {"RandomNormalLike", 1, normal_like},   {"RandomUniform", 1, uniform},
-    {"RandomUniformLike", 1, uniform_like},
+    {.op_type = "Bernoulli", .since = 15, .translate = bernoulli_of},
+    {.op_type = "Dropout", .since = 1, .translate = dropout, .why_not = dropout_why_not},
+    {.op_type = "Multinomial", .since = 7, .translate = multinomial_of},
+    {.op_type = "RandomNormal", .since = 1, .translate = normal},
+    {.op_type = "RandomNormalLike", .since = 1, .translate = normal_like},
+    {.op_type = "RandomUniform", .since = 1, .translate = uniform},
+    {.op_type = "RandomUniformLike", .since = 1, .translate = uniform_like},
 };
 
 }  // namespace

@@ -179,10 +179,14 @@ TensorList gru(NodeContext& n) { return simple(n, true); }
 TensorList rnn(NodeContext& n) { return simple(n, false); }
 
 constexpr Translator kRecurrentRows[] = {
-    {"GRU", 7, gru, why_not},
-    {"LSTM", 7, lstm, why_not},
-    {"RNN", 7, rnn, why_not},
-    of_domain(kMicrosoft, "DynamicQuantizeLSTM", 1, quantised_lstm, why_not),
+    {.op_type = "GRU", .since = 7, .translate = gru, .why_not = why_not},
+    {.op_type = "LSTM", .since = 7, .translate = lstm, .why_not = why_not},
+    {.op_type = "RNN", .since = 7, .translate = rnn, .why_not = why_not},
+    {.domain = kMicrosoft,
+     .op_type = "DynamicQuantizeLSTM",
+     .since = 1,
+     .translate = quantised_lstm,
+     .why_not = why_not},
 };
 
 }  // namespace

@@ -161,22 +161,22 @@ TensorList mean_variance_normalization(NodeContext& n) {
 }
 
 constexpr Translator kReduceRows[] = {
-    {"ArgMax", 1, arg_extreme<true>},
-    {"ArgMin", 1, arg_extreme<false>},
-    {"Hardmax", 1, hardmax},
-    {"LogSoftmax", 1, translate_log_softmax},
-    wide(Translator{"MeanVarianceNormalization", 9, mean_variance_normalization}),
-    {"ReduceL1", 1, reduce<reduce_l1>},
-    {"ReduceL2", 1, reduce<reduce_l2>},
-    {"ReduceLogSum", 1, reduce<reduce_log_sum>},
-    {"ReduceLogSumExp", 1, reduce<reduce_log_sum_exp>},
-    {"ReduceMax", 1, reduce<reduce_max>},
-    {"ReduceMean", 1, reduce<reduce_mean>},
-    {"ReduceMin", 1, reduce<reduce_min>},
-    {"ReduceProd", 1, reduce<reduce_prod>},
-    {"ReduceSum", 1, reduce<reduce_sum, 13>},
-    {"ReduceSumSquare", 1, reduce<reduce_sum_square>},
-    {"Softmax", 1, translate_softmax},
+    {.op_type = "ArgMax", .since = 1, .translate = arg_extreme<true>},
+    {.op_type = "ArgMin", .since = 1, .translate = arg_extreme<false>},
+    {.op_type = "Hardmax", .since = 1, .translate = hardmax},
+    {.op_type = "LogSoftmax", .since = 1, .translate = translate_log_softmax},
+    {.op_type = "MeanVarianceNormalization", .since = 9, .translate = mean_variance_normalization, .wide = true},
+    {.op_type = "ReduceL1", .since = 1, .translate = reduce<reduce_l1>},
+    {.op_type = "ReduceL2", .since = 1, .translate = reduce<reduce_l2>},
+    {.op_type = "ReduceLogSum", .since = 1, .translate = reduce<reduce_log_sum>},
+    {.op_type = "ReduceLogSumExp", .since = 1, .translate = reduce<reduce_log_sum_exp>},
+    {.op_type = "ReduceMax", .since = 1, .translate = reduce<reduce_max>},
+    {.op_type = "ReduceMean", .since = 1, .translate = reduce<reduce_mean>},
+    {.op_type = "ReduceMin", .since = 1, .translate = reduce<reduce_min>},
+    {.op_type = "ReduceProd", .since = 1, .translate = reduce<reduce_prod>},
+    {.op_type = "ReduceSum", .since = 1, .translate = reduce<reduce_sum, 13>},
+    {.op_type = "ReduceSumSquare", .since = 1, .translate = reduce<reduce_sum_square>},
+    {.op_type = "Softmax", .since = 1, .translate = translate_softmax},
 };
 
 }  // namespace

@@ -250,9 +250,9 @@ TensorList translate_blocked_upsample(NodeContext& n) {
 namespace {
 
 constexpr Translator kResizeRows[] = {
-    {"Resize", 10, upsample, nullptr, false, 10},
-    {"Resize", 11, translate_resize},
-    {"Upsample", 7, upsample, nullptr, false, 9},
+    {.op_type = "Resize", .since = 10, .until = 10, .translate = upsample},
+    {.op_type = "Resize", .since = 11, .translate = translate_resize},
+    {.op_type = "Upsample", .since = 7, .until = 9, .translate = upsample},
 };
 
 }  // namespace

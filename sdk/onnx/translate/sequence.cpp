@@ -144,19 +144,19 @@ ValueList optional_get_element(NodeContext& n) {
 }
 
 constexpr Translator kSequenceRows[] = {
-    on_values("ConcatFromSequence", 11, concat_from_sequence),
-    on_values("Identity", 1, identity),
-    on_values("Optional", 15, optional),
-    on_values("OptionalGetElement", 15, optional_get_element),
-    on_values("OptionalHasElement", 15, optional_has_element),
-    on_values("SequenceAt", 11, sequence_at),
-    on_values("SequenceConstruct", 11, sequence_construct),
-    on_values("SequenceEmpty", 11, sequence_empty),
-    on_values("SequenceErase", 11, sequence_erase),
-    on_values("SequenceInsert", 11, sequence_insert),
-    on_values("SequenceLength", 11, sequence_length),
-    on_values("SequenceMap", 17, sequence_map),
-    on_values("SplitToSequence", 11, split_to_sequence),
+    {.op_type = "ConcatFromSequence", .since = 11, .translate_values = concat_from_sequence},
+    {.op_type = "Identity", .since = 1, .translate_values = identity},
+    {.op_type = "Optional", .since = 15, .translate_values = optional},
+    {.op_type = "OptionalGetElement", .since = 15, .translate_values = optional_get_element},
+    {.op_type = "OptionalHasElement", .since = 15, .translate_values = optional_has_element},
+    {.op_type = "SequenceAt", .since = 11, .translate_values = sequence_at},
+    {.op_type = "SequenceConstruct", .since = 11, .translate_values = sequence_construct},
+    {.op_type = "SequenceEmpty", .since = 11, .translate_values = sequence_empty},
+    {.op_type = "SequenceErase", .since = 11, .translate_values = sequence_erase},
+    {.op_type = "SequenceInsert", .since = 11, .translate_values = sequence_insert},
+    {.op_type = "SequenceLength", .since = 11, .translate_values = sequence_length},
+    {.op_type = "SequenceMap", .since = 17, .translate_values = sequence_map},
+    {.op_type = "SplitToSequence", .since = 11, .translate_values = split_to_sequence},
 };
 
 }  // namespace

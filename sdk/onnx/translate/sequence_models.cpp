@@ -146,12 +146,12 @@ ValueList flex_attention(NodeContext& n) {
 }
 
 constexpr Translator kSequenceModelsRows[] = {
-    {"CausalConvWithState", 27, causal_conv},
-    on_values("FlexAttention", 1, flex_attention, "ai.onnx.preview"),
-    {"LinearAttention", 27, linear_attention},
-    {"SwiGLU", 28, swiglu},
-    {"Swish", 24, swish},
-    {"TensorScatter", 24, tensor_scatter},
+    {.op_type = "CausalConvWithState", .since = 27, .translate = causal_conv},
+    {.domain = "ai.onnx.preview", .op_type = "FlexAttention", .since = 1, .translate_values = flex_attention},
+    {.op_type = "LinearAttention", .since = 27, .translate = linear_attention},
+    {.op_type = "SwiGLU", .since = 28, .translate = swiglu},
+    {.op_type = "Swish", .since = 24, .translate = swish},
+    {.op_type = "TensorScatter", .since = 24, .translate = tensor_scatter},
 };
 
 }  // namespace

@@ -112,10 +112,10 @@ TensorList mel_weights(NodeContext& n) {
 TensorList determinant(NodeContext& n) { return {linalg_det(n.input(0))}; }
 
 constexpr Translator kSignalRows[] = {
-    {"DFT", 17, dft},
-    {"Det", 11, determinant},
-    {"MelWeightMatrix", 17, mel_weights},
-    {"STFT", 17, stft_of},
+    {.op_type = "DFT", .since = 17, .translate = dft},
+    {.op_type = "Det", .since = 11, .translate = determinant},
+    {.op_type = "MelWeightMatrix", .since = 17, .translate = mel_weights},
+    {.op_type = "STFT", .since = 17, .translate = stft_of},
 };
 
 }  // namespace

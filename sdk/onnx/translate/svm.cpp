@@ -215,8 +215,8 @@ ValueList svm_classifier(NodeContext& n) {
 }
 
 constexpr Translator kSvmRows[] = {
-    on_values("SVMClassifier", 1, svm_classifier, kMlDomain),
-    of_domain(kMlDomain, "SVMRegressor", 1, svm_regressor),
+    {.domain = kMlDomain, .op_type = "SVMClassifier", .since = 1, .translate_values = svm_classifier},
+    {.domain = kMlDomain, .op_type = "SVMRegressor", .since = 1, .translate = svm_regressor},
 };
 
 }  // namespace

@@ -264,12 +264,17 @@ ValueList cast_text(NodeContext& n) {
 }
 
 constexpr Translator kTextRows[] = {
-    on_values("RegexFullMatch", 20, regex_full_match),    on_values("StringConcat", 20, string_concat),
-    on_values("StringNormalizer", 10, string_normalizer), on_values("StringSplit", 20, string_split),
-    on_values("TfIdfVectorizer", 9, tf_idf_vectorizer),
+    {.op_type = "RegexFullMatch", .since = 20, .translate_values = regex_full_match},
+    {.op_type = "StringConcat", .since = 20, .translate_values = string_concat},
+    {.op_type = "StringNormalizer", .since = 10, .translate_values = string_normalizer},
+    {.op_type = "StringSplit", .since = 20, .translate_values = string_split},
+    {.op_type = "TfIdfVectorizer", .since = 9, .translate_values = tf_idf_vectorizer},
 };
 
-constexpr Translator kForms[] = {on_values("Cast", 6, cast_text), on_values("CastLike", 15, cast_text)};
+constexpr Translator kForms[] = {
+    {.op_type = "Cast", .since = 6, .translate_values = cast_text},
+    {.op_type = "CastLike", .since = 15, .translate_values = cast_text},
+};
 
 }  // namespace
 

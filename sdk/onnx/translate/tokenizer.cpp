@@ -118,7 +118,9 @@ ValueList tokenizer(NodeContext& n) {
   return {Value::strings(dims, std::move(all))};
 }
 
-constexpr Translator kTokenizerRows[] = {on_values("Tokenizer", 1, tokenizer, kMicrosoft)};
+constexpr Translator kTokenizerRows[] = {
+    {.domain = kMicrosoft, .op_type = "Tokenizer", .since = 1, .translate_values = tokenizer},
+};
 
 }  // namespace
 

@@ -101,10 +101,10 @@ std::string gradient_why_not(const Node&) {
 TensorList gradient(NodeContext& n) { n.unsupported(gradient_why_not(n.node())); }
 
 constexpr Translator kTrainingRows[] = {
-    of_domain(kDomain, "Adagrad", 1, adagrad),
-    of_domain(kDomain, "Adam", 1, adam),
-    of_domain(kDomain, "Gradient", 1, gradient, gradient_why_not),
-    of_domain(kDomain, "Momentum", 1, momentum),
+    {.domain = kDomain, .op_type = "Adagrad", .since = 1, .translate = adagrad},
+    {.domain = kDomain, .op_type = "Adam", .since = 1, .translate = adam},
+    {.domain = kDomain, .op_type = "Gradient", .since = 1, .translate = gradient, .why_not = gradient_why_not},
+    {.domain = kDomain, .op_type = "Momentum", .since = 1, .translate = momentum},
 };
 
 }  // namespace

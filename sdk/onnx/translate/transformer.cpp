@@ -157,10 +157,10 @@ TensorList group_normalization(NodeContext& n) {
 }
 
 constexpr Translator kTransformerRows[] = {
-    {"Attention", 23, translate_attention, attention_why_not},
-    {"GroupNormalization", 18, group_normalization},
-    {"RMSNormalization", 23, rms_normalization},
-    {"RotaryEmbedding", 23, translate_rotary_embedding},
+    {.op_type = "Attention", .since = 23, .translate = translate_attention, .why_not = attention_why_not},
+    {.op_type = "GroupNormalization", .since = 18, .translate = group_normalization},
+    {.op_type = "RMSNormalization", .since = 23, .translate = rms_normalization},
+    {.op_type = "RotaryEmbedding", .since = 23, .translate = translate_rotary_embedding},
 };
 
 }  // namespace

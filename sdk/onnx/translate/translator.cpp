@@ -70,7 +70,8 @@ int32_t copied_version(std::string_view domain, std::string_view op_type) {
 
 const Translator* find_text_translator(const Node& node) {
   for (const Translator& row : text_forms()) {
-    if (row.name == node.op_type && row.domain == node.domain && node.version >= row.since && node.version <= row.until)
+    if (row.op_type == node.op_type && row.domain == node.domain && node.version >= row.since &&
+        node.version <= row.until)
       return &row;
   }
   return nullptr;
@@ -85,7 +86,7 @@ const Translator* find_translator(const Node& node, std::string* reason) {
   for (Rows rows : families()) {
     for (const Translator& row : rows) {
       domain_known = domain_known || row.domain == node.domain;
-      if (row.name != node.op_type || row.domain != node.domain) continue;
+      if (row.op_type != node.op_type || row.domain != node.domain) continue;
       if (node.version < row.since || node.version > row.until) {
         versions += fmt::format("{}{} to {}", versions.empty() ? "" : ", ", row.since, row.until);
         continue;
@@ -109,7 +110,7 @@ std::vector<SupportedOperator> supported_operators() {
   std::vector<SupportedOperator> list;
   for (Rows rows : families()) {
     for (const Translator& row : rows)
-      list.push_back({row.domain.empty() ? "ai.onnx" : row.domain, row.name, row.since, row.until});
+      list.push_back({row.domain.empty() ? "ai.onnx" : row.domain, row.op_type, row.since, row.until});
   }
   std::sort(list.begin(), list.end(), [](const SupportedOperator& a, const SupportedOperator& b) {
     return std::tie(a.domain, a.name, a.since) < std::tie(b.domain, b.name, b.since);

@@ -19,40 +19,24 @@ class NodeContext;
 constexpr int32_t kNewestOpset = 28;
 
 // One operator for a range of opset versions. load() refuses versions outside all ranges of the operator.
+// A row has either `translate` or `translate_values`.
 struct Translator {
-  std::string_view name;
+  std::string_view domain = {};  // empty: ai.onnx
+  std::string_view op_type;
   int32_t since = 1;  // version of the opset, not of the operator
+  int32_t until = kNewestOpset;
   // Returns the outputs in the operator's order. Unused outputs may be undefined.
   TensorList (*translate)(NodeContext& node) = nullptr;
+  // Used instead of `translate` for operators with inputs or outputs that are no tensors of numbers.
+  ValueList (*translate_values)(NodeContext& node) = nullptr;
   // Why the node cannot run, judged only by its attributes; empty if it can. May be NULL.
   std::string (*why_not)(const Node& node) = nullptr;
   // True if the outputs depend on the shapes of the inputs, not on their elements.
   bool reads_shapes_only = false;
-  int32_t until = kNewestOpset;
-  std::string_view domain = {};  // empty: ai.onnx
-  // Used instead of `translate` for operators with inputs or outputs that are no tensors of numbers.
-  ValueList (*translate_values)(NodeContext& node) = nullptr;
   // True: `translate` sees f16 and bf16 inputs as f32, and its results are rounded to the type of the first input. For
   // operators of several steps whose intermediate values need not be f16.
   bool wide = false;
 };
-
-constexpr Translator wide(Translator row) {
-  row.wide = true;
-  return row;
-}
-
-// Makes a row for an operator on values of any kind.
-constexpr Translator on_values(std::string_view name, int32_t since, ValueList (*translate)(NodeContext& node),
-                               std::string_view domain = {}) {
-  return {name, since, nullptr, nullptr, false, kNewestOpset, domain, translate};
-}
-// Makes a row for an operator of a domain other than ai.onnx.
-constexpr Translator of_domain(std::string_view domain, std::string_view name, int32_t since,
-                               TensorList (*translate)(NodeContext& node),
-                               std::string (*why_not)(const Node& node) = nullptr) {
-  return {name, since, translate, why_not, false, kNewestOpset, domain, nullptr};
-}
 
 std::span<const Translator> control_translators();
 std::span<const Translator> detection_translators();

@@ -349,9 +349,9 @@ ValueList tree_ensemble(NodeContext& n) {
 }
 
 constexpr Translator kTreesRows[] = {
-    on_values("TreeEnsemble", 5, tree_ensemble, kMlDomain),
-    on_values("TreeEnsembleClassifier", 1, tree_classifier, kMlDomain),
-    on_values("TreeEnsembleRegressor", 1, tree_regressor, kMlDomain),
+    {.domain = kMlDomain, .op_type = "TreeEnsemble", .since = 5, .translate_values = tree_ensemble},
+    {.domain = kMlDomain, .op_type = "TreeEnsembleClassifier", .since = 1, .translate_values = tree_classifier},
+    {.domain = kMlDomain, .op_type = "TreeEnsembleRegressor", .since = 1, .translate_values = tree_regressor},
 };
 
 }  // namespace

@@ -397,11 +397,16 @@ std::string image_why_not(const Node&) { return "it decodes images; Tenon reads 
 TensorList image_decoder(NodeContext& n) { n.unsupported(image_why_not(n.node())); }
 
 constexpr Translator kVisionRows[] = {
-    {"AffineGrid", 20, affine_grid}, {"CenterCropPad", 18, center_crop_pad},
-    {"Col2Im", 18, col2im},          {"DeformConv", 19, deform_conv},
-    {"GridSample", 16, grid_sample}, {"ImageDecoder", 20, image_decoder, image_why_not},
-    {"MaxRoiPool", 1, max_roi_pool}, {"MaxUnpool", 9, max_unpool},
-    {"RoiAlign", 10, roi_align},     of_domain(kMicrosoft, "GridSample", 1, grid_sample),
+    {.op_type = "AffineGrid", .since = 20, .translate = affine_grid},
+    {.op_type = "CenterCropPad", .since = 18, .translate = center_crop_pad},
+    {.op_type = "Col2Im", .since = 18, .translate = col2im},
+    {.op_type = "DeformConv", .since = 19, .translate = deform_conv},
+    {.op_type = "GridSample", .since = 16, .translate = grid_sample},
+    {.op_type = "ImageDecoder", .since = 20, .translate = image_decoder, .why_not = image_why_not},
+    {.op_type = "MaxRoiPool", .since = 1, .translate = max_roi_pool},
+    {.op_type = "MaxUnpool", .since = 9, .translate = max_unpool},
+    {.op_type = "RoiAlign", .since = 10, .translate = roi_align},
+    {.domain = kMicrosoft, .op_type = "GridSample", .since = 1, .translate = grid_sample},
 };
 
 }  // namespace

@@ -29,9 +29,9 @@ TensorList hamming(NodeContext& n) { return window(n, 25.0 / 46.0, 21.0 / 46.0, 
 TensorList hann(NodeContext& n) { return window(n, 0.5, 0.5, 0.0); }
 
 constexpr Translator kWindowRows[] = {
-    {"BlackmanWindow", 17, blackman},
-    {"HammingWindow", 17, hamming},
-    {"HannWindow", 17, hann},
+    {.op_type = "BlackmanWindow", .since = 17, .translate = blackman},
+    {.op_type = "HammingWindow", .since = 17, .translate = hamming},
+    {.op_type = "HannWindow", .since = 17, .translate = hann},
 };
 
 }  // namespace

@@ -87,7 +87,7 @@ TEST(LoopText, SaysWhatItExpected) {
   EXPECT_EQ(refusal(with(kRmsNorm, "square(", "squares(")),
             "Line 8 of a kernel: 'squares' is not a scalar function of 1 arguments.");
   EXPECT_EQ(refusal(with(kRmsNorm, "axis r 24", "axis r m")),
-            "Line 4 of a kernel: at position 6 a size is expected: 'm' is neither a size nor an axis of the kernel..");
+            "Line 4 of a kernel: at position 6 a size is expected: 'm' is neither a size nor an axis of the kernel.");
 }
 
 TEST(LoopVerifier, RefusesWhatIsNotWellMade) {
