@@ -1,10 +1,12 @@
-"""./dev refuses unknown arguments by name, and reads no environment variable named like a setting of the library.
+"""./dev refuses unknown arguments by name, shows the progress of builds and the errors in them, and reads no environment
+variable named like a setting of the library.
 
 Usage: dev_test.py SOURCE_ROOT CMAKE
 """
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -84,6 +86,49 @@ def a_broken_compiler_cache_is_left_out(dev, cmake):
         claim("ccache" not in (pathlib.Path(work) / "CMakeFiles" / "rules.ninja").read_text(), "no rule may use it then")
 
 
+def a_build_shows_its_progress_and_its_errors(dev):
+    sys.path.insert(0, str(dev.root / "tests"))
+    from build import Progress
+    progress = Progress({"a.o": 60.0, "b.o": 120.0}, jobs=1)
+    progress.finish("[1/2] Building CXX object a.o")
+    claim(progress.seconds_left(60) == 120, "at the expected speed the expected seconds are left")
+    claim(200 < progress.seconds_left(120) < 240, "at half the speed it takes about twice as long")
+    progress = Progress({"a.o": 60.0, "b.o": 60.0, "c.o": 60.0}, jobs=1)
+    progress.finish("[1/2] Building CXX object a.o")
+    claim(progress.seconds_left(60) == 60, "a file that is up to date takes no time")
+    with tempfile.TemporaryDirectory() as work:
+        folder, log = pathlib.Path(work), pathlib.Path(work) / "build.log"
+        (folder / "CMakeCache.txt").write_text(f"CMAKE_MAKE_PROGRAM:FILEPATH={shutil.which('ninja')}\n")
+        (folder / "build.ninja").write_text("""
+rule compile
+  command = sleep $seconds && touch $out
+  description = Building CXX object $out
+rule fail
+  command = seq 1000 && echo "x.cpp:3: error: no such thing" >&2 && exit 1
+  description = Building CXX object $out
+build CMakeFiles/x.dir/slow.cpp.o: compile
+  seconds = 1
+build CMakeFiles/x.dir/fast.cpp.o: compile
+  seconds = 0
+build good: phony CMakeFiles/x.dir/slow.cpp.o CMakeFiles/x.dir/fast.cpp.o
+build bad.o: fail
+""")
+
+        def build(target):
+            done = subprocess.run([sys.executable, "-B", str(dev.root / "tests/build.py"), "--jobs", "1", "--log", str(log), work, target],
+                                  capture_output=True, text=True, timeout=100)
+            return done.returncode, done.stdout
+        code, text = build("good")
+        claim(code == 0 and re.fullmatch(r"(  1 of 2 steps, [a-z0-9 ]+ left\n)*", text), f"{code}: {text}")
+        claim(re.findall(r"(\w+)\.cpp$", (folder / "slowest.txt").read_text(), re.MULTILINE) == ["slow", "fast"], "the slowest is first")
+        claim(build("good") == (0, ""), "nothing is left to do")
+        code, text = build("bad.o")
+        claim(code == 1 and text.startswith("FAILED: bad.o") and f"... the rest is in {log}" in text, f"{code}: {text}")
+        claim("x.cpp:3: error: no such thing" in log.read_text(), "the log has all")
+        code, text = build("absent")
+        claim(code == 1 and "unknown target 'absent'" in text, f"{code}: {text}")
+
+
 def a_removed_torch_is_left_out(dev, cmake):
     """benchmarks/peers/newest_torch stores its folder in the cache of CMake; the folder may disappear."""
     with tempfile.TemporaryDirectory() as work:
@@ -130,7 +175,7 @@ def the_prefix_of_settings_is_the_librarys(dev):
 def main():
     dev = Dev(sys.argv[1])
     for holds in (unknown_arguments_are_refused_by_name, unknown_commands_get_the_nearest_one, every_command_has_help,
-                  the_number_of_jobs_is_checked, the_prefix_of_settings_is_the_librarys):
+                  the_number_of_jobs_is_checked, a_build_shows_its_progress_and_its_errors, the_prefix_of_settings_is_the_librarys):
         holds(dev)
         print("holds:", holds.__name__.replace("_", " "))
     a_broken_compiler_cache_is_left_out(dev, sys.argv[2])

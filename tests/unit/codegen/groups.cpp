@@ -93,7 +93,8 @@ class OpenCl {
 
  private:
   OpenCl() {
-    if (library_ == nullptr) return;
+    // The script asks in another process, because PoCL ends a process that cannot read /sys.
+    if (library_ == nullptr || std::system(TENON_ON_DEVICE " opencl true") != 0) return;
     cl_platform_id platform = nullptr;
     if (CL_FUNCTION(clGetPlatformIDs)(1, &platform, nullptr) != CL_SUCCESS) return;
     if (CL_FUNCTION(clGetDeviceIDs)(platform, CL_DEVICE_TYPE_ALL, 1, &device_, nullptr) != CL_SUCCESS) return;

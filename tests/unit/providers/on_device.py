@@ -1,15 +1,18 @@
-"""Runs a command if there is a device. Else prints "skipped: no CUDA device" (or Vulkan, OpenCL) and why (exit status
-77).
+"""Runs a command if there is a device, or MPI. Else prints "skipped: no CUDA device" (no Vulkan device, no OpenCL device,
+no MPI) and why (exit status 77).
 
-Usage: on_device.py cuda|vulkan|opencl [--validation] COMMAND [ARGUMENT...]
+Usage: on_device.py cuda|vulkan|opencl|mpi [--validation] COMMAND [ARGUMENT...]
 
---validation needs the Khronos validation layer of Vulkan too. REQUIRE_CUDA=1 (REQUIRE_VULKAN=1, REQUIRE_OPENCL=1) makes
-a missing device a failure.
+--validation needs the Khronos validation layer of Vulkan too. REQUIRE_CUDA=1 (REQUIRE_VULKAN=1, REQUIRE_OPENCL=1,
+REQUIRE_MPI=1) makes a missing device a failure.
 """
 import ctypes
 import os
 import subprocess
 import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../global"))
+import ranks
 
 
 def load(library):
@@ -49,7 +52,7 @@ def has_validation(loader):
     return any(layer.name == b"VK_LAYER_KHRONOS_validation" for layer in layers)
 
 
-def why_no_vulkan(validation):
+def why_no_vulkan(validation=None):
     loader, reason = load("libvulkan.so.1")
     if loader is None:
         return reason
@@ -81,30 +84,48 @@ def ask_opencl():
     return "no driver of OpenCL has a device"
 
 
+def end_of(done, who):
+    """A sentence about a process that failed, with the last line that it printed to stderr."""
+    words = done.stderr.strip().splitlines()
+    return f"{who} ended with {done.returncode}: {words[-1] if words else 'it printed nothing'}"
+
+
 def why_no_opencl():
-    """Asks in a child process, since drivers are vendors' code: PoCL ends a process where it cannot read /sys."""
+    """Asks in a child process, because drivers are vendors' code. PoCL ends a process that cannot read /sys."""
     asked = subprocess.run([sys.executable, "-B", __file__, "--ask-opencl"], capture_output=True, text=True)
-    if asked.returncode == 0:
-        return asked.stdout.strip()
-    words = asked.stderr.strip().splitlines()
-    return f"a driver ended the process that asked, with {asked.returncode}: {words[-1] if words else 'no word'}"
+    return asked.stdout.strip() if asked.returncode == 0 else end_of(asked, "a process that asked for devices")
 
 
-NAMES = {"cuda": "CUDA", "vulkan": "Vulkan", "opencl": "OpenCL"}
+def why_no_mpi():
+    """Starts one rank, since MPI's launcher ends if it cannot read the processors in /sys."""
+    try:
+        started = subprocess.run(["mpirun", "-n", "1", "true"], env=ranks.environment("mpi"), capture_output=True, text=True)
+    except OSError as error:
+        return str(error)
+    return "" if started.returncode == 0 else end_of(started, "mpirun")
+
+
+WHY_NOT = {"cuda": why_no_cuda, "vulkan": why_no_vulkan, "opencl": why_no_opencl, "mpi": why_no_mpi}
+NAMES = {"cuda": "CUDA device", "vulkan": "Vulkan device", "opencl": "OpenCL device", "mpi": "MPI"}
+
+
+def skip(kind, *options):
+    """The words "skipped: no ..." if the machine has no such device; else an empty string."""
+    reason = WHY_NOT[kind](*options)
+    return f"skipped: no {NAMES[kind]} ({reason})" if reason else ""
 
 
 def main():
     if sys.argv[1:] == ["--ask-opencl"]:
         print(ask_opencl())
         return 0
-    device, command = sys.argv[1], sys.argv[2:]
-    validation = command[0] == "--validation"
-    why_not = {"cuda": why_no_cuda, "vulkan": lambda: why_no_vulkan(validation), "opencl": why_no_opencl}
-    reason = why_not[device]()
+    kind, command = sys.argv[1], sys.argv[2:]
+    options = [command.pop(0)] if command[0] == "--validation" else []
+    reason = skip(kind, *options)
     if not reason:
-        return subprocess.run(command[1:] if validation else command).returncode
-    print(f"skipped: no {NAMES[device]} device ({reason})")
-    return 1 if os.environ.get(f"REQUIRE_{device.upper()}") == "1" else 77
+        return subprocess.run(command).returncode
+    print(reason)
+    return 1 if os.environ.get(f"REQUIRE_{kind.upper()}") == "1" else 77
 
 
 if __name__ == "__main__":
