@@ -63,7 +63,7 @@ class GlobalValue final : public SpreadValue {
   void accumulated(const Tensor& gradient, std::shared_ptr<void>* of_leaf) override;
   int64_t ready_at(uint64_t of_program) const;  // the time of the last write
 
-  const uint64_t program;  // the number of the program that `local` is a value of (recorded.h); 0: none
+  const uint64_t program;  // the number of the program that `local` is a value of (global_program.h); 0: none
   // The time in that program (GlobalProgram::time) at which it was made, or at which the input was made that it follows
   // from by element-wise ops.
   int64_t ready;

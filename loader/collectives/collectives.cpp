@@ -47,7 +47,7 @@ Search& the_search() {
 }
 
 Status missing_function(const std::string& what, const char* name) {
-  return Status(Code::invalid_argument, fmt::format("{} misses the function '{}' (rule K02).", what, name),
+  return Status(Code::invalid_argument, fmt::format("{} misses the function '{}' (rule J02).", what, name),
                 author_remedy);
 }
 
@@ -60,7 +60,7 @@ bool is_spoken(const ep_collectives_ops& ops) {
 Status check_collectives(const ep_collectives_ops& ops, const std::string& what) {
   if (!is_spoken(ops)) {
     return Status(Code::version,
-                  fmt::format("{} is of version {}.{}, this host speaks {}.{} (rule K01).", what, ops.version_major,
+                  fmt::format("{} is of version {}.{}, this host speaks {}.{} (rule J01).", what, ops.version_major,
                               ops.version_minor, EP_COLLECTIVES_MAJOR, EP_COLLECTIVES_MINOR),
                   "Build the plug-in against this Tenon; while the version is 0.x both must be the same.");
   }

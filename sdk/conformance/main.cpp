@@ -265,7 +265,8 @@ void add_options(CLI::App* app, Options* options) {
       ->allow_extra_args(false);
   app->add_option("--beside", options->beside, "The plug-in that finds the ranks, for one that joins by tickets");
   app->add_option("--devices", options->devices, "The provider of the devices whose memory that one takes");
-  app->add_option("--time-limit", options->time_limit, "Seconds a test may take")
+  app->add_option("--time-limit", options->time_limit,
+                  "Seconds without a new call of the plug-in after which a test is hung; an exchange may take so long")
       ->check(CLI::Range(0.001, 86400.0))
       ->capture_default_str();
   app->add_option("--jobs,-j", options->jobs, "How many tests run at once")

@@ -30,12 +30,14 @@ std::string taken(const char (&field)[Size]) {
 void note_into(Running* notes) {
   const std::lock_guard lock(mutex);
   running = notes;
-  *running = {};
+  put(running->call, {});
+  put(running->descriptor, {});
 }
 
 void note_call(std::string_view function) {
   const std::lock_guard lock(mutex);
   put(running->call, function);
+  ++running->calls;
 }
 
 void note_descriptor(std::string_view text) {

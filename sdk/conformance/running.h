@@ -2,6 +2,8 @@
 // memory that the parent process can read after the child has died or hung.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -9,11 +11,12 @@ namespace tenon::conformance {
 
 // The notes, in memory shared by parent and child.
 struct Running {
+  std::atomic<uint64_t> calls;  // of all tests of the process
   char call[64];
   char descriptor[2000];
 };
 
-// Clears `place` and writes all further notes there. The child calls it once per test.
+// Clears the texts of `notes` and writes all further notes there. The child calls it once per test.
 void note_into(Running* notes);
 
 void note_call(std::string_view function);

@@ -90,8 +90,8 @@ class Child {
   Finding next(double time_limit, Life* life);
 
  private:
-  enum class Read : uint8_t { whole, ended, late };
-  Read read_all(void* data, size_t size, Clock::time_point deadline);
+  enum class Read : uint8_t { whole, ended, hung };
+  Read read_all(void* data, size_t size, double time_limit);
   Finding ended(bool hung, double time_limit);
   std::string take_output(int64_t end);
 
@@ -152,14 +152,16 @@ Child::~Child() {
   munmap(running_, sizeof(Running));
 }
 
-Child::Read Child::read_all(void* data, size_t size, Clock::time_point deadline) {
+// Each period of `time_limit` in which the child calls the provider is followed by another one.
+Child::Read Child::read_all(void* data, size_t size, double time_limit) {
   char* at = static_cast<char*>(data);
   while (size > 0) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    const uint64_t calls = running_->calls;
     pollfd ready = {results_, POLLIN, 0};
-    const int polled = poll(&ready, 1, static_cast<int>(std::max<int64_t>(0, left)));
+    const int polled = poll(&ready, 1, std::max(1, static_cast<int>(1e3 * time_limit)));
     if (polled < 0 && errno == EINTR) continue;
-    if (polled == 0) return Read::late;
+    if (polled == 0 && running_->calls != calls) continue;
+    if (polled == 0) return Read::hung;
     const ssize_t count = read(results_, at, size);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return Read::ended;
@@ -178,17 +180,20 @@ std::string Child::take_output(int64_t end) {
 }
 
 Finding Child::next(double time_limit, Life* life) {
-  const auto deadline =
-      Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(time_limit));
+  const auto begin = Clock::now();
   Frame frame{};
   Finding finding;
-  Read got = read_all(&frame, sizeof frame, deadline);
+  Read got = read_all(&frame, sizeof frame, time_limit);
   if (got == Read::whole) {
     finding.sentence.resize(frame.size);
-    got = read_all(finding.sentence.data(), frame.size, deadline);
+    got = read_all(finding.sentence.data(), frame.size, time_limit);
   }
   *life = got != Read::whole ? Life::died : frame.is_last != 0 ? Life::ends : Life::goes_on;
-  if (*life == Life::died) return ended(got == Read::late, time_limit);
+  if (*life == Life::died) {
+    finding = ended(got == Read::hung, time_limit);
+    finding.milliseconds = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+    return finding;
+  }
   finding.outcome = static_cast<Outcome>(frame.outcome);
   finding.not_claimed = frame.not_claimed != 0;
   finding.milliseconds = frame.milliseconds;
@@ -206,9 +211,8 @@ Finding Child::ended(bool hung, double time_limit) {
   finding.output = take_output(lseek(output_, 0, SEEK_END));
   if (hung) {
     finding.outcome = Outcome::hung;
-    finding.sentence = fmt::format("it did not end within {:g} s{} (rule X02).{}", time_limit, call_text(*running_),
+    finding.sentence = fmt::format("it made no new call for {:g} s{} (rule X02).{}", time_limit, call_text(*running_),
                                    descriptor_text(*running_));
-    finding.milliseconds = 1e3 * time_limit;
     return finding;
   }
   finding.outcome = Outcome::crashed;

@@ -50,8 +50,8 @@ std::string rule_in(std::string_view sentence);
 constexpr int inner_failure = 9;  // exit code
 
 // Runs every test in child processes, and calls done(number, finding) in this process, in the order of `tests`. This
-// process must have no threads and must not have loaded the provider; each child loads it. A test that takes longer
-// than `time_limit` seconds counts as hung.
+// process must have no threads and must not have loaded the provider; each child loads it. A test that
+// makes no call of the provider for `time_limit` seconds counts as hung; a slow test that makes calls does not.
 void run_in_children(const std::vector<Test>& tests, double time_limit,
                      const std::function<void(size_t, const Finding&)>& done);
 

@@ -93,11 +93,11 @@ Status compare(const ep_collective_desc& desc, Fenced& dst, const std::vector<do
   for (size_t i = 0; i < wanted.size(); ++i) {
     const double got = get(dtype, dst.data(), static_cast<int64_t>(i));
     if (got == wanted[i]) continue;
-    return broken("K05", "element {} of {} of {} by reduction {} is {} and must be {}", i,
+    return broken("J05", "element {} of {} of {} by reduction {} is {} and must be {}", i,
                   ep_collective_name(desc.kind), dtype_name(dtype), desc.reduction, got, wanted[i]);
   }
   if (dst.is_whole()) return {};
-  return broken("K05", "{} of {} wrote outside of its {} elements", ep_collective_name(desc.kind), dtype_name(dtype),
+  return broken("J05", "{} of {} wrote outside of its {} elements", ep_collective_name(desc.kind), dtype_name(dtype),
                 wanted.size());
 }
 
@@ -111,7 +111,7 @@ Status run_and_compare(Ranks& ranks, ep_collective_desc desc, Fenced& src, Fence
   desc.dst = reinterpret_cast<uintptr_t>(dst.data());
   TENON_RETURN_IF_ERROR(ranks.run(ranks.world, desc));
   if (!std::equal(kept.begin(), kept.end(), src.data()) || !src.is_whole()) {
-    return broken("K05", "{} of {} changed its source", ep_collective_name(desc.kind), dtype_name(dtype));
+    return broken("J05", "{} of {} changed its source", ep_collective_name(desc.kind), dtype_name(dtype));
   }
   return compare(desc, dst, wanted);
 }
@@ -239,7 +239,7 @@ Status described_alike(Ranks& ranks) {
   const bool same = text_of(second.name) == name && text_of(first.name) == name && first.dtypes == second.dtypes &&
                     first.reduced_dtypes == second.reduced_dtypes && first.reductions == second.reductions &&
                     first.memory_handles == second.memory_handles && first.largest_count == second.largest_count;
-  if (!same) return broken("K03", "it describes itself as '{}' and then as '{}'", name, text_of(second.name));
+  if (!same) return broken("J03", "it describes itself as '{}' and then as '{}'", name, text_of(second.name));
   return {};
 }
 
@@ -248,7 +248,7 @@ Status join(Ranks& ranks) {
   const ep_communicator_info& info = ranks.info;
   if (info.size < 1 || info.rank < 0 || info.rank >= info.size || info.node_size < 1 || info.node_rank < 0 ||
       info.node_rank >= info.node_size || info.node_size > info.size) {
-    return broken("K04", "it says rank {} of {}, and {} of {} on this machine", info.rank, info.size, info.node_rank,
+    return broken("J04", "it says rank {} of {}, and {} of {} on this machine", info.rank, info.size, info.node_rank,
                   info.node_size);
   }
   return {};
@@ -262,9 +262,9 @@ Status joins_once(Ranks& ranks) {
   const Status status = ranks.call("world_join", ranks.ops.world_join, ranks.ops.plugin, &again, &info);
   if (status.code() != Code::busy) {
     if (status.ok()) ranks.ops.communicator_destroy(again);
-    return broken("K04", "the second world_join answered '{}', not 'busy'", code_name(status.code()));
+    return broken("J04", "the second world_join answered '{}', not 'busy'", code_name(status.code()));
   }
-  if (again != untouched) return broken("K06", "world_join was refused and wrote its communicator");
+  if (again != untouched) return broken("J06", "world_join was refused and wrote its communicator");
   return {};
 }
 
@@ -297,11 +297,11 @@ Status refused_as(Ranks& ranks, const char* what, const ep_collective_desc& desc
   const Status status = ranks.start_plainly(ranks.world, desc, &exchange);
   if (status.ok()) {
     ranks.ops.exchange_destroy(exchange);
-    return broken("K07", "it takes {}", what);
+    return broken("J07", "it takes {}", what);
   }
-  if (exchange != untouched) return broken("K06", "exchange_start refused {} and wrote its exchange", what);
+  if (exchange != untouched) return broken("J06", "exchange_start refused {} and wrote its exchange", what);
   if (status.code() == wanted) return {};
-  return broken("K07", "it refuses {} with '{}', not '{}'", what, code_name(status.code()), code_name(wanted));
+  return broken("J07", "it refuses {} with '{}', not '{}'", what, code_name(status.code()), code_name(wanted));
 }
 
 Status refusals(Ranks& ranks) {
@@ -357,7 +357,7 @@ Status pending(Ranks& ranks) {
     const Status status = ranks.call("exchange_wait", ranks.ops.exchange_wait, exchange, uint64_t{1'000'000});
     if (status.code() == Code::timeout) continue;
     early =
-        broken("K08", "exchange_wait answered '{}' of a receive that nobody has answered", code_name(status.code()));
+        broken("J08", "exchange_wait answered '{}' of a receive that nobody has answered", code_name(status.code()));
   }
   TENON_RETURN_IF_ERROR(ranks.tell(1, 1));
   const Status ended = ranks.call("exchange_wait", ranks.ops.exchange_wait, exchange, uint64_t{30'000'000'000});
@@ -367,9 +367,9 @@ Status pending(Ranks& ranks) {
   TENON_RETURN_IF_ERROR(early);
   TENON_RETURN_IF_ERROR(ended);
   TENON_RETURN_IF_ERROR(brought);
-  if (!again.ok()) return broken("K08", "asked again, exchange_wait answered '{}'", code_name(again.code()));
+  if (!again.ok()) return broken("J08", "asked again, exchange_wait answered '{}'", code_name(again.code()));
   if (got == 41) return {};
-  return broken("K05", "a receive gave {} and must give 41", got);
+  return broken("J05", "a receive gave {} and must give 41", got);
 }
 
 // Rank 0 starts a collective. The other ranks start it after exchange_start has returned on rank 0.
@@ -386,10 +386,10 @@ Status starts_at_once(Ranks& ranks) {
   for (int32_t rank = 1; ranks.rank() == 0 && rank < ranks.size(); ++rank) TENON_RETURN_IF_ERROR(ranks.tell(rank, 1));
   TENON_RETURN_IF_ERROR(ranks.finish(exchange));
   if (ranks.rank() == 0 && took.count() > 3) {
-    return broken("K08", "exchange_start took {:.1f} s while no other rank had come", took.count());
+    return broken("J08", "exchange_start took {:.1f} s while no other rank had come", took.count());
   }
   const int32_t wanted = ranks.size() * (ranks.size() + 1) / 2;
-  if (sum != wanted) return broken("K05", "the sum is {} and must be {}", sum, wanted);
+  if (sum != wanted) return broken("J05", "the sum is {} and must be {}", sum, wanted);
   return {};
 }
 
@@ -408,7 +408,7 @@ Status keep_order(Ranks& ranks) {
   }
   for (int i = count - 1; i >= 0 && ranks.rank() < 2; --i) TENON_RETURN_IF_ERROR(ranks.finish(under_way[i]));
   for (int i = 0; i < count && ranks.rank() == 1; ++i) {
-    if (got[i] != 100 + i) return broken("K09", "receive {} gave what send {} had", i, got[i] - 100);
+    if (got[i] != 100 + i) return broken("J09", "receive {} gave what send {} had", i, got[i] - 100);
   }
   // Short messages, and long ones, which a plug-in may send in several steps.
   for (const int64_t length : {int64_t{1}, int64_t{20'001}}) {
@@ -427,7 +427,7 @@ Status keep_order(Ranks& ranks) {
       const int32_t wanted = ranks.size() * (i + 1) * 1000 + ranks.size() * (ranks.size() - 1) / 2;
       const auto wrong = std::find_if(sums[i].begin(), sums[i].end(), [wanted](int32_t sum) { return sum != wanted; });
       if (wrong != sums[i].end())
-        return broken("K09", "all_reduce {} of several gave {} and must give {}", i, *wrong, wanted);
+        return broken("J09", "all_reduce {} of several gave {} and must give {}", i, *wrong, wanted);
     }
   }
   return {};
@@ -445,7 +445,7 @@ Status from_any_rank(Ranks& ranks) {
   }
   const int32_t wanted = ranks.size() * (ranks.size() - 1) / 2;
   if (sum == wanted) return {};
-  return broken("K05", "what came from any rank sums to {} and must sum to {}", sum, wanted);
+  return broken("J05", "what came from any rank sums to {} and must sum to {}", sum, wanted);
 }
 
 Status split(Ranks& ranks, int32_t color, int32_t key, ep_communicator** out, ep_communicator_info* info) {
@@ -462,14 +462,14 @@ Status splits(Ranks& ranks) {
   const int32_t wanted = ranks.size() - 1 - ranks.rank();
   Status found;
   if (info.size != ranks.size() || info.rank != wanted) {
-    found = broken("K10", "the split by keys made rank {} of {}, and must make rank {} of {}", info.rank, info.size,
+    found = broken("J10", "the split by keys made rank {} of {}, and must make rank {} of {}", info.rank, info.size,
                    wanted, ranks.size());
   }
   ranks.ops.communicator_destroy(part);
   part = nullptr;
   TENON_RETURN_IF_ERROR(split(ranks, ranks.rank() == 0 ? -1 : 0, 0, &part, &info));
   const bool is_out = part == nullptr && info.size == 0;
-  if (found.ok() && is_out != (ranks.rank() == 0)) found = broken("K10", "color -1 is not alone in being left out");
+  if (found.ok() && is_out != (ranks.rank() == 0)) found = broken("J10", "color -1 is not alone in being left out");
   ranks.ops.communicator_destroy(part);
   return found;
 }
@@ -494,7 +494,7 @@ Status stay_apart(Ranks& ranks) {
   if (ranks.rank() == 0) {
     TENON_RETURN_IF_ERROR(ranks.hear(1, &of_world, ranks.world));
     TENON_RETURN_IF_ERROR(ranks.hear(1, &of_part, part));
-    if (of_world != 9 || of_part != 7) found = broken("K10", "what was sent in one communicator came in another");
+    if (of_world != 9 || of_part != 7) found = broken("J10", "what was sent in one communicator came in another");
   }
   ranks.ops.communicator_destroy(part);
   return found;
@@ -503,9 +503,9 @@ Status stay_apart(Ranks& ranks) {
 Status leaves_nothing(Ranks& ranks) {
   ranks.leave();
   if (ranks.host.bytes_held() != 0) {
-    return broken("K11", "after shutdown it holds {} bytes of the host's memory", ranks.host.bytes_held());
+    return broken("J11", "after shutdown it holds {} bytes of the host's memory", ranks.host.bytes_held());
   }
-  if (ranks.host.errors_alive() != 0) return broken("K11", "after shutdown {} errors live", ranks.host.errors_alive());
+  if (ranks.host.errors_alive() != 0) return broken("J11", "after shutdown {} errors live", ranks.host.errors_alive());
   return {};
 }
 
@@ -513,19 +513,19 @@ Status leaves_nothing(Ranks& ranks) {
 
 const std::vector<CollectivesTest>& collectives_tests() {
   static const std::vector<CollectivesTest> tests = {
-      {"file/loads", "K02", "the file loads, and its table is whole and of the host's version", load},
-      {"describe/alike", "K03", "it describes itself the same each time", described_alike},
-      {"world/joins", "K04", "every rank is one of all", join},
-      {"world/once", "K04", "a process joins once", joins_once},
-      {"exchanges/kinds", "K05", "each kind gives what it says, for each element type and reduction", every_kind},
-      {"exchanges/any_rank", "K05", "a receive takes what comes from any rank", from_any_rank},
-      {"exchanges/refusals", "K07", "what cannot be is refused by the right code", refusals},
-      {"exchanges/pending", "K08", "a wait says that nothing has come yet", pending},
-      {"exchanges/at_once", "K08", "a start waits for nobody", starts_at_once},
-      {"exchanges/order", "K09", "exchanges under way match in order", keep_order},
-      {"communicators/split", "K10", "colors and keys decide", splits},
-      {"communicators/apart", "K10", "communicators do not mix", stay_apart},
-      {"teardown/leaves_nothing", "K11", "nothing is held after shutdown", leaves_nothing},
+      {"file/loads", "J02", "the file loads, and its table is whole and of the host's version", load},
+      {"describe/alike", "J03", "it describes itself the same each time", described_alike},
+      {"world/joins", "J04", "every rank is one of all", join},
+      {"world/once", "J04", "a process joins once", joins_once},
+      {"exchanges/kinds", "J05", "each kind gives what it says, for each element type and reduction", every_kind},
+      {"exchanges/any_rank", "J05", "a receive takes what comes from any rank", from_any_rank},
+      {"exchanges/refusals", "J07", "what cannot be is refused by the right code", refusals},
+      {"exchanges/pending", "J08", "a wait says that nothing has come yet", pending},
+      {"exchanges/at_once", "J08", "a start waits for nobody", starts_at_once},
+      {"exchanges/order", "J09", "exchanges under way match in order", keep_order},
+      {"communicators/split", "J10", "colors and keys decide", splits},
+      {"communicators/apart", "J10", "communicators do not mix", stay_apart},
+      {"teardown/leaves_nothing", "J11", "nothing is held after shutdown", leaves_nothing},
   };
   return tests;
 }
@@ -540,7 +540,7 @@ int check_collectives(const std::string& path, const Settings& settings, double 
     Status status = test.run(ranks);
     const Status violation = ranks.host.take_violation();
     if (status.ok() || status.code() == skip_code)
-      status = violation.ok() ? status : broken("K06", "{}", violation.message());
+      status = violation.ok() ? status : broken("J06", "{}", violation.message());
     const bool is_skipped = status.code() == skip_code;
     if (status.ok()) ++passed;
     if (is_skipped) ++left_out;

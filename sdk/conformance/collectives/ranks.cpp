@@ -130,7 +130,7 @@ Status Ranks::finish(ep_exchange* exchange) {
   if (ended.code() == Code::timeout) {
     // Ends the process: the exchange still uses memory that would be freed, and the other ranks would wait in the next
     // test.
-    std::printf("rank %d: FAILED: an exchange has not ended within %g s (rule K08).\n", rank(), time_limit_);
+    std::printf("rank %d: FAILED: an exchange has not ended within %g s (rule J08).\n", rank(), time_limit_);
     std::fflush(stdout);
     std::_Exit(1);
   }
@@ -187,14 +187,14 @@ Status Ranks::bring_back(ep_exchange* exchange) {
     const auto is_fence = [](uint8_t byte) { return byte == device_fence; };
     if (!std::all_of(bytes.begin(), bytes.begin() + device_fence_bytes, is_fence) ||
         !std::all_of(bytes.end() - device_fence_bytes, bytes.end(), is_fence)) {
-      return broken("K05", "an exchange wrote outside of {} bytes on the device", copy.bytes);
+      return broken("J05", "an exchange wrote outside of {} bytes on the device", copy.bytes);
     }
     if (copy.bytes == 0) continue;
     const uint8_t* const own = bytes.data() + device_fence_bytes;
     if (copy.is_written) {
       std::memcpy(copy.host, own, copy.bytes);
     } else if (std::memcmp(copy.host, own, copy.bytes) != 0) {
-      return broken("K05", "an exchange changed its source on the device");
+      return broken("J05", "an exchange changed its source on the device");
     }
   }
   return {};

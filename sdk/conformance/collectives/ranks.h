@@ -54,7 +54,7 @@ class Ranks {
       // In the kit `cancelled` means skipped.
       return status == EP_STATUS_CANCELLED ? Status(Code::internal, taken.message()) : taken;
     } catch (...) {
-      return broken("K06", "{} threw a C++ exception", name);
+      return broken("J06", "{} threw a C++ exception", name);
     }
   }
 

@@ -9,9 +9,9 @@ import re
 import sys
 import unittest
 
-ROW = re.compile(r'^VIOLATION\((\w+),\s*"(K\d\d)",\s*"([^"]*)",\s*"([^"]*)"\)$', re.MULTILINE)
-FAILURE = re.compile(r"^rank \d: FAILED (\S+): .*\(rule (K\d\d)\)", re.MULTILINE)
-RULE = re.compile(r"^\| (K\d\d) \| (.*) \| ([^|]*) \|$", re.MULTILINE)
+ROW = re.compile(r'^VIOLATION\((\w+),\s*"(J\d\d)",\s*"([^"]*)",\s*"([^"]*)"\)$', re.MULTILINE)
+FAILURE = re.compile(r"^rank \d: FAILED (\S+): .*\(rule (J\d\d)\)", re.MULTILINE)
+RULE = re.compile(r"^\| (J\d\d) \| (.*) \| ([^|]*) \|$", re.MULTILINE)
 
 
 class Collectives(unittest.TestCase):

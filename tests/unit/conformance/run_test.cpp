@@ -74,7 +74,7 @@ TEST(Run, ADeadChildTellsWhatItWasDoing) {
   EXPECT_EQ(findings[0].sentence,
             "its process died of signal 9 (Killed), the last call was primitive_launch (rule X01).\n"
             "  the last descriptor was matmul : dst f32[2,2]{2,1}");
-  EXPECT_EQ(findings[1].sentence, "it did not end within 1 s, the last call was event_host_wait (rule X02).")
+  EXPECT_EQ(findings[1].sentence, "it made no new call for 1 s, the last call was event_host_wait (rule X02).")
       << "nothing of the test before it";
 }
 
@@ -106,6 +106,20 @@ TEST(Run, EndsWhatHangsAndGoesOn) {
   EXPECT_EQ(findings[0].outcome, Outcome::hung);
   EXPECT_NE(findings[0].sentence.find("(rule X02)"), std::string::npos);
   EXPECT_EQ(findings[1].outcome, Outcome::passed);
+}
+
+TEST(Run, ATestThatMakesCallsIsNotHung) {
+  const std::vector<Finding> findings = run({make("calls",
+                                                  [] {
+                                                    for (int i = 0; i < 5; ++i) {
+                                                      note_call("primitive_launch");
+                                                      usleep(400'000);
+                                                    }
+                                                    return Status();
+                                                  })},
+                                            1);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].outcome, Outcome::passed) << findings[0].sentence;
 }
 
 TEST(Run, ACrashAmongThoseThatShareCostsItselfAlone) {

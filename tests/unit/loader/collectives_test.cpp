@@ -107,7 +107,7 @@ TEST_F(Collectives, HalfAPairOfTicketsIsRefused) {
   toy.has_join = false;
   register_collectives("toy", query);
   const std::string message(open_collectives().status().message());
-  EXPECT_NE(message.find("misses the function 'ticket_join' (rule K02)"), std::string::npos) << message;
+  EXPECT_NE(message.find("misses the function 'ticket_join' (rule J02)"), std::string::npos) << message;
 }
 
 TEST_F(Collectives, WithoutOneTheErrorSaysWhatToInstall) {
@@ -128,13 +128,13 @@ TEST_F(Collectives, OneOfAnotherVersionIsRefused) {
   register_collectives("toy", query);
   EXPECT_EQ(open_collectives().status().message(),
             "No plug-in that carries data between processes works:\n  toy was refused (negotiated): the table of the "
-            "plug-in 'toy' is of version 0.99, this host speaks 0.2 (rule K01).");
+            "plug-in 'toy' is of version 0.99, this host speaks 0.2 (rule J01).");
 }
 
 TEST_F(Collectives, OneThatMissesAFunctionIsRefused) {
   toy.has_split = false;
   register_collectives("toy", query);
-  EXPECT_NE(open_collectives().status().message().find("misses the function 'communicator_split' (rule K02)."),
+  EXPECT_NE(open_collectives().status().message().find("misses the function 'communicator_split' (rule J02)."),
             std::string::npos);
   EXPECT_EQ(toy.ended, 1);
 }
