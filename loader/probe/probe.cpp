@@ -71,7 +71,7 @@ std::string misdeed(const ChildRun& run) {
   if (run.number != 0) return fmt::format("ended with exit status {}", run.number);
   if (answered) return {};
   if (run.answer.empty()) return "ended without an answer";
-  return fmt::format("answered with {} bytes that are no answer", run.answer.size());
+  return fmt::format("answered with {} bytes that are not an answer", run.answer.size());
 }
 
 Status refusal(const std::string& provider, const ChildRun& run) {

@@ -30,7 +30,7 @@ struct Translator {
   bool reads_shapes_only = false;
   int32_t until = kNewestOpset;
   std::string_view domain = {};  // empty: ai.onnx
-  // Used instead of `translate` for operators with inputs or outputs that are no tensors of numbers.
+  // Used instead of `translate` for operators with inputs or outputs that are not tensors of numbers.
   ValueList (*translate_values)(NodeContext& node) = nullptr;
   // True: `translate` sees f16 and bf16 inputs as f32, and its results are rounded to the type of the first input. For
   // operators of several steps whose intermediate values need not be f16.
@@ -90,7 +90,7 @@ std::span<const Translator> window_translators();
 // Rows for nodes with strings. The operators also have a row for numbers in another list.
 std::span<const Translator> text_forms();
 
-// The version of ai.onnx whose rules a copied operator of com.microsoft follows; 0 if the operator is no copy.
+// The version of ai.onnx whose rules a copied operator of com.microsoft follows; 0 if the operator is not a copy.
 int32_t copied_version(std::string_view domain, std::string_view op_type);
 
 // The translator for `node`, or NULL with the reason as a sentence.

@@ -248,7 +248,7 @@ class ScalarRows(unittest.TestCase):
                     x, y = x[~faults], y[~faults]
                 left, right = compute_array(dtype, x), compute_array(dtype, y)
                 if name == "floor_div" and driver.is_float(dtype):
-                    # The quotient of numbers far apart is no whole double: NumPy corrects it in yet another way.
+                    # The quotient of numbers far apart is not a whole double: NumPy corrects it in yet another way.
                     keep = ~(np.abs(left / right) > 2.0 ** 52) | (right == 0)
                     x, y, left, right = x[keep], y[keep], left[keep], right[keep]
                 out = "bool" if result == "bool" else dtype

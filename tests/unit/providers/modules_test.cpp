@@ -431,11 +431,11 @@ TEST(ModuleCompilers, ThatFailAreNoFaultOfTheText) {
   EXPECT_NE(said.find("did not write the library"), std::string::npos) << said;
   const std::string junk = fmt::format("{}while [ \"$1\" != -o ]; do shift; done\necho junk > $2\n", version);
   said = refusal(script(folder, "junk", junk), EP_STATUS_UNSUPPORTED);
-  EXPECT_NE(said.find("no shared object"), std::string::npos) << said;
+  EXPECT_NE(said.find("not a shared object"), std::string::npos) << said;
   said = refusal(fmt::format("{}/absent", folder.path()), EP_STATUS_UNSUPPORTED);
   EXPECT_NE(said.find("cannot be run"), std::string::npos) << said;
   said = refusal("gcc", EP_STATUS_UNSUPPORTED);
-  EXPECT_NE(said.find("'gcc'"), std::string::npos) << "a name is no path: " << said;
+  EXPECT_NE(said.find("'gcc'"), std::string::npos) << "a name is not a path: " << said;
   said = refusal("none", EP_STATUS_UNSUPPORTED);
   EXPECT_NE(said.find("'none'"), std::string::npos) << said;
   said = refusal("cc", EP_STATUS_UNSUPPORTED, "0");

@@ -65,7 +65,7 @@ class Imports(unittest.TestCase):
         self.run_both(*filter(installed, OTHERS), "tenon")
 
 
-@unittest.skipUnless(sys.platform == "linux", "the libraries are no ELF files")
+@unittest.skipUnless(sys.platform == "linux", "the libraries are not ELF files")
 class ThreadLocalMemory(unittest.TestCase):
     def test_no_library_reaches_for_that_of_another_as_if_it_were_loaded_with_the_program(self):
         """A library that was loaded late has its thread-local memory elsewhere, and the loader refuses the second one."""

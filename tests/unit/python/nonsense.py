@@ -167,7 +167,7 @@ class Caller:
         return f"tenon.{name}({', '.join(arguments)})"
 
     def made(self, chance):
-        """A call of what is no op: tensors from arrays and objects, and what tensors do as objects of Python."""
+        """A call that is not an op: tensors from arrays and objects, and what tensors do as objects of Python."""
         array = f"np.zeros({chance.choice(SHAPES)}, {chance.choice(['f4', '>f4', 'c8', 'O', 'S3', 'f2', 'i8', '?', 'M8[s]', 'V3'])!r})"
         seen = chance.choice([".T", "[..., ::-1]", "[..., ::2]", ".ravel()[1:]", ".view('u1')[..., 1:]", ".copy()", ""])
         return chance.choice([

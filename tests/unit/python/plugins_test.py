@@ -73,7 +73,7 @@ class PlugIns(unittest.TestCase):
         self.assertEqual(self.run_python(python, "-B", "-c", LIST), "cpu:0\n")
 
     def place(self):
-        """A folder of packages, with one plug-in in it, which Python is told of."""
+        """A folder of packages with one plug-in, which is in Python's path."""
         packages = self.folder / "packages"
         (packages / "tenon_plugins").mkdir(parents=True)
         shutil.copy(PLUGIN, packages / "tenon_plugins")

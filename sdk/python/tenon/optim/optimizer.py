@@ -21,14 +21,14 @@ def subtract(parameter: Tensor, update: Tensor, lr: Any) -> None:
 def plain_settings(capturable: bool, foreach: bool | None, differentiable: bool) -> dict[str, Any]:
     """Returns settings of PyTorch that choose an implementation, for optimisers that have only one."""
     if capturable:
-        raise tenon.Unsupported("capturable=True is there for Adam and AdamW alone; the numbers of steps of other optimisers are no tensors.")
+        raise tenon.Unsupported("only Adam and AdamW support capturable=True; other optimisers count steps in Python numbers.")
     return {"capturable": capturable, **step_settings(foreach, differentiable)}
 
 
 def step_settings(foreach: bool | None, differentiable: bool) -> dict[str, Any]:
     """Like plain_settings, without capturable. Accepts any `foreach`, since it does not change the result."""
     if differentiable:
-        raise tenon.Unsupported("differentiable=True is not there: steps are not remembered for gradients.")
+        raise tenon.Unsupported("differentiable=True is not supported: steps are not recorded for gradients.")
     return {"foreach": foreach, "differentiable": differentiable}
 
 

@@ -42,7 +42,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         broken = folder / "broken.json"
-        broken.write_text("this is no manifest {")
+        broken.write_text("this is not a manifest {")
         nowhere = folder / "nowhere.json"
         nowhere.write_text(json.dumps({"file_format_version": "1.0.0",
                                        "ICD": {"library_path": str(folder / "libabsent.so"), "api_version": "1.3.0"}}))
