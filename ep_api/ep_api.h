@@ -989,7 +989,7 @@ typedef struct ep_epilogue {
 
 #define EP_PRIMITIVE_FLAG_DETERMINISTIC UINT64_C(1)  // same inputs, same bits
 
-// What is to be computed: one block without padding that is hashed and compared as bytes, up to the last operand used
+// The computation: one block without padding that is hashed and compared as bytes, up to the last operand used
 // (offsetof(ep_primitive_desc, operands) + operand_count * sizeof(ep_operand_desc)). Unused fields are zero.
 typedef struct ep_primitive_desc {
   int32_t kind;  // EP_PRIMITIVE_*
@@ -1048,7 +1048,7 @@ typedef struct ep_support_info {
 // No launch needs workspace, whatever its shape, so the host need not call primitive_workspace each time.
 #define EP_PRIMITIVE_INFO_FLAG_NO_WORKSPACE UINT32_C(1)
 
-// What a created primitive costs and needs.
+// The costs and needs of a created primitive.
 typedef struct ep_primitive_info {
   uint32_t struct_size;
   uint32_t struct_type;  // EP_STRUCT_PRIMITIVE_INFO

@@ -54,7 +54,7 @@ def check_commands(tree, text):
 
 
 def check_span(tree, page, span):
-    """What is wrong with the text between two backticks."""
+    """Yields the faults of the text between two backticks."""
     if re.search(r"(^|[ /])(dev|tenon) |TENON_", span):
         yield from check_commands(tree, span)
     elif re.fullmatch(r"[\w.-]+(/[\w.-]+)+/?", span):

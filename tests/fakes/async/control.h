@@ -78,7 +78,7 @@ struct AsyncControl {
   std::atomic<ep_status> synchronize_answer{EP_STATUS_OK};
   std::atomic<ep_status> compile_answer{EP_STATUS_OK};  // of graph_compile
   std::atomic<ep_status> elapsed_answer{EP_STATUS_OK};
-  std::atomic<ep_status> create_answer{EP_STATUS_OK};  // of calls that create a primitive or compile a graph
+  std::atomic<ep_status> create_answer{EP_STATUS_OK};  // returned by calls that create a primitive or compile a graph
   std::atomic<int64_t> fail_pack{-1};                  // a packing fails after this many others
   std::atomic<int64_t> failed_packs{0};
   std::atomic<int64_t> fail_graph{-1};  // the launch of a graph finds no memory after this many others

@@ -88,7 +88,7 @@ def cached(tool, model, folder):
     for kept in (folder / "cache").rglob("cpu-*"):
         kept.write_bytes(kept.read_bytes()[:-100])
     outputs, said = finish(start(folder / "cache"))
-    claim(outputs == expected and said.count("compiled by") == 2, "cut files are compiled anew: " + said)
+    claim(outputs == expected and said.count("compiled by") == 2, "cut files are compiled again: " + said)
     outputs, said = finish(start(folder / "model.onnx"))
     claim(outputs == expected and said.count("compiled by") == 2, "without the folder only time is lost: " + said)
 

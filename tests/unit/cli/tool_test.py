@@ -132,7 +132,7 @@ def main():
             product = folder / "product.onnx"
             make_product(product)
             given = ("run", product, "--device", "null", "-i", "x=random")
-            claim(f"\n1 of 2 {count}\n" in run(*given).stdout, "a device that leaves work to the host should be told of")
+            claim(f"\n1 of 2 {count}\n" in run(*given).stdout, "a device that leaves work to the host should be reported")
             claim(count not in run(*given, "--report").stdout + run(*given, "--json").stdout, "but not beside the report")
 
         unnamed = folder / "unnamed.onnx"

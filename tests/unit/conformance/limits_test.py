@@ -64,7 +64,7 @@ OTHERS = {
 }
 
 
-# What the functions of these kinds lose on tiers relaxed and fast is added to their tolerances.
+# The errors of the functions of these kinds on tiers relaxed and fast are added to their tolerances.
 OTHERS_BY_TIER = {
     "relaxed": {
         "matmul/f32/ragged": (2, 131 * 1.5 + 2, 0), "matmul/f64/odd": (2, 3 * 1.5 + 2, 0), "matmul/f16/odd": (1, 3 * 1.5 + 2, 0),

@@ -531,7 +531,7 @@ const std::vector<Violator>& host_violators() {
        [] { return bent_text([](Text& text) { text.entries[0].flags = 1u << 20; }); }},
       {"Z02", "an entry in C with a group of two", Code::invalid_argument,
        [] { return bent_text([](Text& text) { text.entries[0].group[0] = 2; }); }},
-      {"Z02", "an entry with a group of none", Code::invalid_argument,
+      {"Z02", "an entry with an empty group", Code::invalid_argument,
        [] {
          return bent_text([](Text& text) {
            text.desc.dialect = EP_DIALECT_CUDA_C;

@@ -30,7 +30,7 @@ def hardmax(x):
 
 
 def older_versions(random):
-    """What later became an input was an attribute."""
+    """Operators with attributes that later versions turned into inputs."""
     x = draw(random, (1, 3, 1, 4), "float32")
     yield Case("Squeeze", 11, [x], [x[0]], axes=[0])
     yield Case("Squeeze", 13, [x, np.array([2])], [x[:, :, 0]])

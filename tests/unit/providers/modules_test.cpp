@@ -285,7 +285,7 @@ TEST_P(Modules, AnswerWithTheFirstErrorAndItsLine) {
   EXPECT_NE(sentence.find("missing"), std::string::npos) << sentence;
   EXPECT_NE(sentence.find("'test'"), std::string::npos) << sentence;
   ASSERT_EQ(module.said.size(), 1u);
-  EXPECT_NE(module.said[0].find("also_missing"), std::string::npos) << "all that the compiler said";
+  EXPECT_NE(module.said[0].find("also_missing"), std::string::npos) << "every message of the compiler";
 }
 
 TEST_P(Modules, RefuseWhatIsNoModuleOfTheirs) {

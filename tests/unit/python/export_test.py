@@ -1,4 +1,4 @@
-"""What tenon.onnx.export writes is ONNX and computes what the function computes: every row of the table, modules, nets.
+"""Models written by tenon.onnx.export are valid ONNX and compute the function: every row of the table, modules, nets.
 
 usage: export_test.py OP_RUNNER (not used)
 

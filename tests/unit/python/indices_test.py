@@ -36,7 +36,7 @@ def log_softmax(x):
     return x - np.log(np.exp(x).sum(1, keepdims=True))
 
 
-# op: the call with an index, what NumPy makes of the index as i64, the index.
+# op: the call with an index, NumPy's result for the index as i64, the index.
 CASES = {
     "gather_slices": (lambda i: tenon.gather_slices(X_, 0, i), lambda i: X[i], LIST),
     "index_select": (lambda i: tenon.index_select(X_, 0, i), lambda i: X[i], LIST),

@@ -1,4 +1,4 @@
-"""What the package has beside tensors: compiled functions, files, models, devices, stubs.
+"""Parts of the package other than tensors: compiled functions, files, models, devices, stubs.
 
 usage: package_test.py OP_RUNNER (not used)"""
 

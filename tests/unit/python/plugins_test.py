@@ -29,7 +29,7 @@ for each in tenon._tenon._report()["candidates"]:
 
 
 def make_wheel(folder):
-    """The wheel that pip makes of the project, of files that are there."""
+    """The wheel that pip builds from the project and local files."""
     text = PROJECT.read_text()
     name, version, place = (re.search(rf'^{key} = "(.*?)"', text, re.MULTILINE)[1] for key in ("name", "version", "wheel.install-dir"))
     stem = f"{name.replace('-', '_')}-{version}"

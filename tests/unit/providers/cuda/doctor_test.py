@@ -1,4 +1,4 @@
-"""What `tenon doctor` says about the cuda provider on machines without a GPU, each played by a folder of libraries.
+"""The report of `tenon doctor` about the cuda provider on machines without a GPU, each played by a folder of libraries.
 
 Usage: doctor_test.py TOOL PROVIDER_FOLDER FAKE_DRIVER_FOLDER
 """

@@ -6,7 +6,7 @@ import tempfile
 
 
 class LibraryRuns:
-    """Runs of `tenon compare` with the fakes of a folder, or with some of them broken. `failures` says what was wrong."""
+    """Runs of `tenon compare` with the fakes of a folder, or with some of them broken. `failures` lists the failures."""
 
     def __init__(self, tool, providers, fake, make_model):
         self.tool, self.providers, self.fake, self.failures = tool, providers, fake, []
@@ -43,7 +43,7 @@ class LibraryRuns:
         self.compare(*words, "invalid ELF header", libraries=folder)
 
     def end(self):
-        """Prints what was wrong; the exit code."""
+        """Prints the failures and returns the exit code."""
         self.folder.cleanup()
         for failure in self.failures:
             print(failure)

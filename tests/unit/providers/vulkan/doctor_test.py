@@ -1,4 +1,4 @@
-"""What `tenon doctor` says about the vulkan provider if Vulkan is missing, broken, or has a software device only.
+"""The report of `tenon doctor` about the vulkan provider if Vulkan is missing, broken, or has a software device only.
 
 Usage: doctor_test.py TOOL PROVIDER_FOLDER
 """
