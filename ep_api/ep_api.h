@@ -814,7 +814,7 @@ typedef struct ep_group_norm_attributes {
 //     scalar 1, is above 0, s = softcap * tanh(s / softcap). Then s + BIAS, if BIAS is a float.
 //   * BIAS is optional, [b, h, q, k] (stride 0 where it broadcasts), of SRC's dtype, or bool: false leaves the key out.
 //   * A key at position j takes part in a query at position p if p - before <= j <= p + after; a `before` or `after` of
-//     -1 is no bound. So causal attention has after = 0, a sliding window of n keys before = n - 1.
+//     -1 means no bound. So causal attention has after = 0, a sliding window of n keys before = n - 1.
 //   * LENGTHS is optional, i32 or i64 [b]: only keys below it take part. Below 0 it counts as 0, above k as k. Keys and
 //     values from there on are not read. Any other key that takes no part may still affect DST if it is not finite.
 //   * DST = sum of exp(s - m) * SRC_C / sum of exp(s - m), m the greatest score, over the keys that take part. A key of
@@ -989,7 +989,7 @@ typedef struct ep_epilogue {
 
 #define EP_PRIMITIVE_FLAG_DETERMINISTIC UINT64_C(1)  // same inputs, same bits
 
-// What is to be computed: one block without padding that is hashed and compared as bytes, up to the last operand used
+// The computation: one block without padding that is hashed and compared as bytes, up to the last operand used
 // (offsetof(ep_primitive_desc, operands) + operand_count * sizeof(ep_operand_desc)). Unused fields are zero.
 typedef struct ep_primitive_desc {
   int32_t kind;  // EP_PRIMITIVE_*
@@ -1048,7 +1048,7 @@ typedef struct ep_support_info {
 // No launch needs workspace, whatever its shape, so the host need not call primitive_workspace each time.
 #define EP_PRIMITIVE_INFO_FLAG_NO_WORKSPACE UINT32_C(1)
 
-// What a created primitive costs and needs.
+// The costs and needs of a created primitive.
 typedef struct ep_primitive_info {
   uint32_t struct_size;
   uint32_t struct_type;  // EP_STRUCT_PRIMITIVE_INFO
@@ -1719,7 +1719,7 @@ typedef struct ep_device_ops {
   // compiled together. Has no side effects, compiles nothing, may be optimistic. The host compiles islands of the
   // accepted nodes. It may divide the nodes of one island number into several graphs and leave nodes out. It never
   // joins two numbers, and no path leaves an island and enters it again. A node that the device does not know is not
-  // accepted; this is no error. Threads: any. Errors: OUT_OF_HOST_MEMORY, DEVICE_LOST.
+  // accepted; this is not an error. Threads: any. Errors: OUT_OF_HOST_MEMORY, DEVICE_LOST.
   ep_status (*graph_capability)(ep_device* device, const ep_graph_desc* graph, ep_graph_answer* out_answers,
                                 ep_error** error);
   // Compiles `graph`, whose nodes graph_capability accepted with one island number. May be slow. Owner: caller.

@@ -3,8 +3,8 @@
 //   mpirun -n 2 bench_pipeline [<layers of a stage> <width> <rows>]     one thread per rank: TENON_THREADS=1
 //
 // One stage per rank. A row has the median times of a training step, eager and compiled, with the batch as one part, so
-// that the stages work one after the other, and in several parts; and the ideal ratio for so many parts: (parts +
-// stages - 1) / (parts * stages).
+// that the stages work one after the other, and in several parts; and the ideal ratio for that number of parts: (parts
+// + stages - 1) / (parts * stages).
 #include <cstdio>
 #include <cstdlib>
 #include <string>

@@ -104,7 +104,7 @@ HookHandle register_hook(const Tensor& tensor, std::function<Tensor(const Tensor
 
 HookHandle register_hook_after_accumulation(const Tensor& leaf, std::function<void()> hook) {
   require_edge("register_hook_after_accumulation", "argument", 0, leaf);
-  if (!leaf.is_leaf()) refuse("register_hook_after_accumulation: the tensor of shape {} is no leaf.", leaf.dims());
+  if (!leaf.is_leaf()) refuse("register_hook_after_accumulation: the tensor of shape {} is not a leaf.", leaf.dims());
   const std::shared_ptr<autograd::GradientSlot>& slot = history_of(leaf)->slot;
   const std::shared_ptr<autograd::HookList<std::function<void()>>> hooks(slot, &slot->after_accumulation);
   return handle_to(hooks, std::move(hook));
@@ -144,7 +144,7 @@ const Tensor& Tensor::requires_grad_(bool wanted) const {
   }
   if (requires_grad() == wanted) return *this;
   if (!is_leaf())
-    refuse("requires_grad_: a tensor of shape {} was made by an op, so it is no leaf; use detach().", dims());
+    refuse("requires_grad_: a tensor of shape {} was made by an op, so it is not a leaf; use detach().", dims());
   if (wanted) autograd::watch_process();
   autograd::History& history = need_history(*this);
   if (history.slot == nullptr) history.slot = std::make_shared<autograd::GradientSlot>();
@@ -166,7 +166,7 @@ void Tensor::set_grad(const Tensor& gradient) const {
   (void)at("set_grad");
   autograd::History* history = history_of(*this);
   if (history == nullptr || history->slot == nullptr) {
-    refuse("set_grad: the tensor of shape {} keeps no gradient: it is no leaf that wants one.", dims());
+    refuse("set_grad: the tensor of shape {} keeps no gradient: it is not a leaf that wants one.", dims());
   }
   if (gradient.defined() &&
       (!(gradient.dims() == dims()) || gradient.dtype() != dtype() || gradient.impl()->device != impl_->device)) {

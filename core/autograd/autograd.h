@@ -71,7 +71,7 @@ class TENON_API HookHandle {
 // invalid_argument (the tensor requires no gradient); from backward, if it is being recorded or the returned tensor has
 // another shape or dtype.
 TENON_API HookHandle register_hook(const Tensor& tensor, std::function<Tensor(const Tensor&)> hook);
-// Calls hook() each time a backward has added to grad() of `leaf`. Errors: invalid_argument (`leaf` is no leaf that
+// Calls hook() each time a backward has added to grad() of `leaf`. Errors: invalid_argument (`leaf` is not a leaf that
 // requires a gradient); from backward, if it is being recorded.
 TENON_API HookHandle register_hook_after_accumulation(const Tensor& leaf, std::function<void()> hook);
 

@@ -103,8 +103,9 @@ class Call : public std::enable_shared_from_this<Call> {
       differ("a tensor of shape {} that it uses was written since, by {}", seen.dims, last_writer(tensor));
     }
     values_.push_back(tensor);
-    return
-        []() -> Tensor { throw Error(Code::internal, "checkpoint: backward runs through what was computed again."); };
+    return []() -> Tensor {
+      throw Error(Code::internal, "checkpoint: backward needs a recomputed tensor to be computed again.");
+    };
   }
 
   template <class... Parts>

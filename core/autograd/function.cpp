@@ -59,7 +59,7 @@ class FunctionNode final : public autograd::Node {
   void run(std::span<const Tensor> of_results, uint64_t wanted, std::span<Tensor> of_inputs) override {
     if (function_ == nullptr) {
       throw Error(Code::invalid_argument,
-                  fmt::format("backward: what {} saved is gone, since a backward has run through it.", name_),
+                  fmt::format("backward: what {} saved was freed by an earlier backward.", name_),
                   "Call the first backward with retain_graph.");
     }
     TensorList given;

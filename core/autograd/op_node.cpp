@@ -173,8 +173,7 @@ Tensor OpNode::saved_result(size_t i) const {
 void OpNode::run(std::span<const Tensor> of_results, uint64_t wanted, std::span<Tensor> of_inputs) {
   if (dropped_) {
     throw Error(Code::invalid_argument,
-                fmt::format("backward: what {} saved for its gradient is gone, since a backward has run through it.",
-                            op_->name),
+                fmt::format("backward: what {} saved for its gradient was freed by an earlier backward.", op_->name),
                 "Call the first backward with retain_graph.");
   }
   const Backward backward(*this, of_results, wanted, of_inputs);

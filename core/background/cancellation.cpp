@@ -19,7 +19,7 @@ bool interrupted(bool thorough) {
   return check != nullptr && check(thorough);
 }
 
-// What a provider asks within a launch, a few times a second.
+// Providers call this within a launch, a few times a second.
 bool launch_cancelled() { return interrupted(true) || CancellationScope::cancelled_here(); }
 
 }  // namespace

@@ -83,8 +83,9 @@ struct BackwardPart {
   // A result that wants a gradient.
   struct OfResult {
     size_t number = 0;
-    Status refused = {};             // not ok: the result has no gradient, and a backward from it fails with this error
-    std::vector<bool> reaches = {};  // targets that its gradient flows to; only if it is refused or all_come is true
+    Status refused = {};  // not ok: the result has no gradient, and a backward from it fails with this error
+    std::vector<bool> reaches =
+        {};  // targets that this gradient flows to; set only if `refused` is an error or all_come is true
     std::optional<global::Facts> global = {};  // the gradient is a global tensor with these facts
   };
   graph::Graph graph;        // before all passes

@@ -137,10 +137,9 @@ class CompiledNode final : public autograd::Node {
 
   void check() const {
     if (dropped_) {
-      throw Error(
-          Code::invalid_argument,
-          fmt::format("backward: what {} saved for its gradient is gone, since a backward has run through it.", name_),
-          "Call the first backward with retain_graph.");
+      throw Error(Code::invalid_argument,
+                  fmt::format("backward: what {} saved for its gradient was freed by an earlier backward.", name_),
+                  "Call the first backward with retain_graph.");
     }
     for (const Saved& saved : call_.saved) {
       if (write_count(saved.tensor) == saved.version) continue;

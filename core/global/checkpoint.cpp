@@ -188,7 +188,7 @@ void write_index(const CheckpointIndex& index, const std::vector<uint64_t>& size
   for (const auto& [rank, file] : index.files) {
     std::error_code error;
     const uint64_t size = fs::file_size(file, error);
-    if (error) refuse(fmt::format("The file {}, which rank {} has written, is not seen by rank 0.", file, rank));
+    if (error) refuse(fmt::format("Rank 0 cannot see the file {}, which rank {} has written.", file, rank));
     const uint64_t wanted = sizes[static_cast<size_t>(rank)];
     if (size == wanted) continue;
     refuse(fmt::format("The file {} has {} bytes, and rank {} has written {}.", file, size, rank, wanted));

@@ -44,7 +44,7 @@ Box box_from(files::HeaderReader* reader) {
 IndexEntry entry_from(std::string_view what, std::string_view text) {
   const size_t space = std::min(text.find(' '), text.size());
   const std::optional<DType> dtype = dtype_from_name(text.substr(0, space));
-  if (!dtype) refuse(fmt::format("{}: '{}' is no dtype.", what, text.substr(0, space)));
+  if (!dtype) refuse(fmt::format("{}: '{}' is not a dtype.", what, text.substr(0, space)));
   files::HeaderReader reader(what, text.substr(space));
   IndexEntry entry{*dtype, files::checked_dims(what, reader.numbers('[', ']')), {}};
   if (!files::byte_count({entry.dims.begin(), entry.dims.end()}, *dtype)) {

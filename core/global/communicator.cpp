@@ -578,7 +578,7 @@ void Communicator::raise_alarm(const Status& failure) {
     if (!sending.ok()) continue;
     ep_error* error = nullptr;
     const ep_status sent = plugin_.ops.exchange_wait(sending.value(), slice_ns, &error);
-    const Status ignored = loader::take_error(sent, error, "telling of a failure");
+    const Status ignored = loader::take_error(sent, error, "reporting a failure");
     plugin_.ops.exchange_destroy(sending.value());
   }
   keep_for_ever(std::move(text));

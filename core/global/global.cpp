@@ -19,7 +19,8 @@ namespace {
 const GlobalValue& need_value(std::string_view caller, const Tensor& tensor) {
   if (!tensor.defined()) throw Error(Code::invalid_argument, fmt::format("{}: the tensor is undefined.", caller));
   if (const GlobalValue* value = value_of(tensor)) return *value;
-  throw Error(Code::invalid_argument, fmt::format("{}: the tensor of shape {} is local.", caller, tensor.dims()));
+  throw Error(Code::invalid_argument,
+              fmt::format("{}: the tensor of shape {} is local; a global tensor is needed.", caller, tensor.dims()));
 }
 
 void check_partial(DType dtype, const Layout& layout) {

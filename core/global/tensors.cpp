@@ -158,7 +158,7 @@ Result<Communicator::Asked> Communicator::ask(const Tensor& src, const Tensor& d
   const bool on_host = device == Device::host();
   asked.line = on_host ? data_.get() : road_of(device);
   if (asked.line == nullptr || (!on_host && src.device() != device)) {
-    return Status(Code::unsupported, fmt::format("{} does not take elements of {} and {} where they lie.",
+    return Status(Code::unsupported, fmt::format("{} cannot work on the memory of {} and {} directly.",
                                                  ep_collective_name(kind), src.device().spelling(), device.spelling()));
   }
   const auto address_of = [&](const Tensor& tensor, Use use) -> uint64_t {

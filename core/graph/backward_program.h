@@ -30,9 +30,9 @@ struct PartOfBackward {
   std::vector<std::optional<size_t>> outputs;  // by output of backward: its index in `graph`; none: no gradient
 };
 
-// The part of `backward` for calls in which only the gradients with `comes` true exist; the others are no inputs of it.
-// The inputs from index `first` on are gradients. Values that depend on no existing gradient are not computed: a zero
-// gradient times an infinite factor would give NaN, unlike in an eager run.
+// The part of `backward` for calls in which only the gradients with `comes` true exist; the others are not inputs of
+// it. The inputs from index `first` on are gradients. Values that depend on no existing gradient are not computed: a
+// zero gradient times an infinite factor would give NaN, unlike in an eager run.
 PartOfBackward part_of(const Graph& backward, size_t first, const std::vector<bool>& comes);
 
 }  // namespace tenon::graph

@@ -43,7 +43,7 @@ struct Value {
   Tensor constant = {};                // defined: its elements are known
   NodeId producer = kNoNode;           // kNoNode: an input or a constant
   uint32_t result = 0;                 // which result of its producer
-  std::vector<Use> uses = {};          // in no order; outputs of the graph are no uses
+  std::vector<Use> uses = {};          // in no order; outputs of the graph are not uses
   std::vector<uint32_t> outputs = {};  // its positions among the outputs of the graph
 };
 

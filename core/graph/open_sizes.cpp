@@ -105,7 +105,7 @@ void Recorder::check_hints(const OpInfo& op, ValueId value, const TensorMeta& me
   }
   if (same) return;
   throw Error(Code::internal,
-              fmt::format("{}: its result is {} {} by its rule for numbers, but {} {} by that for expressions.",
+              fmt::format("{}: its result is {} {} by its rule for numbers, but {} {} by its rule for expressions.",
                           op.name, dtype_name(meta.dtype), meta.dims, dtype_name((*graph_)[value].dtype), dims));
 }
 

@@ -238,7 +238,7 @@ void run(const OpCall& call) {
     throw Error(Code::internal,
                 fmt::format("{}: this process was forked from one that had opened devices, which it cannot use.",
                             call.op->name),
-                "Fork before the first use of Tenon, or start the program anew with exec.");
+                "Fork before the first use of Tenon, or start a new program with exec.");
   }
   if (call.op->form == OpForm::composite) return run_composite(call);
   if (values_elsewhere.load(std::memory_order_relaxed)) [[unlikely]] {

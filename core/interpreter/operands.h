@@ -36,7 +36,7 @@ inline bool same_elements(const TensorImpl& a, const TensorImpl& b) {
 // written may hold no other operand (EP_POOL_FLAG_EXCLUSIVE).
 bool overlap(const Tensor& a, const Tensor& b);
 
-// True if the address of the first element of `tensor` is no multiple of `alignment` bytes.
+// True if the address of the first element of `tensor` is not a multiple of `alignment` bytes.
 bool misaligned(const Tensor& tensor, int32_t alignment);
 
 // An uninitialised tensor of `meta`, which is dense, whose first element is aligned.

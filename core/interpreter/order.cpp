@@ -16,8 +16,8 @@ int64_t stride_along(const Tensor& input, int32_t axis, int32_t rank, const Dims
   return input.impl()->strides[own];
 }
 
-// Compares axis `inner` with axis `outer`, which comes before it. 1: `inner` has the larger strides; -1: it has not; 0:
-// no input distinguishes them.
+// Compares axis `inner` with axis `outer`, which comes before it. 1: `inner` has the larger strides; -1: the smaller
+// ones; 0: no input distinguishes them.
 int compare(std::span<const Tensor* const> inputs, const Dims& dims, int32_t inner, int32_t outer) {
   for (const Tensor* input : inputs) {
     if (input == nullptr) continue;

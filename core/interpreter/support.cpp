@@ -53,7 +53,7 @@ class AskingInterpreter final : public Interpreter {
     }
   }
 
-  std::string name() const override { return "the question who computes an op"; }
+  std::string name() const override { return "asking who computes an op"; }
   bool host_value_known(const Tensor&) override { return false; }
 
   Served served = Served::native;

@@ -36,7 +36,7 @@ struct Range {
   Range* before = nullptr;
   Range* after = nullptr;
   bool free = false;
-  bool listed_clean = false;  // which of the two sets contains it while it is free
+  bool listed_clean = false;  // while it is free: true if the set of clean ranges contains it
   TicketList pending;         // free ranges only
 };
 
@@ -69,7 +69,7 @@ class Heap {
   // Frees `range`; `pending` are tickets that still use it.
   void give(Range* range, std::span<const Ticket> pending);
 
-  // Returns extents that are free and without tickets to the provider: all that were unused since tick
+  // Returns extents that are free and without tickets to the provider: those that were unused since tick
   // `untouched_since`, then others, the longest unused first, until at most `keep` bytes are free. Returns the number
   // of bytes returned.
   uint64_t shrink(uint64_t untouched_since, uint64_t keep);

@@ -99,7 +99,7 @@ constexpr Conversion kConversions[] = {
     {"Tensors one after the other", "list of Tensors", "einsum('ij,ij->i', x, x)", "einsum(\"ij,ij->i\", {x, x})",
      nullptr},
     {"None", "dtype or device that has a default", "zeros([2], dtype=None, device=None)", "zeros({2})", nullptr},
-    {"number", "Tensor beside a Tensor", "clamp(x, 0, t)", "clamp(x, 0, t)", nullptr},
+    {"number", "Tensor, where another argument is a Tensor", "clamp(x, 0, t)", "clamp(x, 0, t)", nullptr},
     {"Tensor of rank 0 on the host", "Tensor on the device of the others", "add(x, s)", "add(x, s)", nullptr},
 };
 

@@ -40,45 +40,45 @@ std::span<const Added> all() { return {added.data(), added_count.load(std::memor
   throw Error(code, std::move(sentence), std::move(remedy));
 }
 
-void check_version(const OpLibraryCard& card, const std::string& whence) {
+void check_version(const OpLibraryCard& card, const std::string& origin) {
   if (std::string_view(card.version) != TENON_VERSION) {
     refuse(Code::version,
-           fmt::format("{} was made for Tenon {}, and this is Tenon {}.", whence, card.version, TENON_VERSION),
+           fmt::format("{} was made for Tenon {}, and this is Tenon {}.", origin, card.version, TENON_VERSION),
            "Build the library again, against the package of this version.");
   }
   if (card.layout != kOpTableLayout) {
     refuse(Code::version,
-           fmt::format("{} was made for another build of Tenon {}: its tables have another layout.", whence,
+           fmt::format("{} was made for another build of Tenon {}: its tables have another layout.", origin,
                        TENON_VERSION),
            "Build the library again, with the headers and the compiler of this build.");
   }
 }
 
 // Adds `library`, whose names must be new. The caller holds the lock `adding`.
-void add(OpLibrary* library, const std::string& whence) {
+void add(OpLibrary* library, const std::string& origin) {
   for (const Added& other : all()) {
     if (other.library == library) return;
     if (other.library->name == library->name) {
       refuse(Code::invalid_argument,
-             fmt::format("{} holds the ops '{}', and another library of this name was loaded before.", whence,
+             fmt::format("{} holds the ops '{}', and another library of this name was loaded before.", origin,
                          library->name));
     }
   }
   const std::span<const Added> before = all();
   const size_t first = before.empty() ? op_table().size() : before.back().first + before.back().library->rows.size();
   if (before.size() == kMostLibraries || first + library->rows.size() >= kNoOp) {
-    refuse(Code::unsupported, fmt::format("{}: there are too many ops in {} libraries.", whence, before.size()));
+    refuse(Code::unsupported, fmt::format("{}: there are too many ops in {} libraries.", origin, before.size()));
   }
   for (size_t i = 0; i < library->rows.size(); ++i) library->rows[i].id = static_cast<uint16_t>(first + i);
   added[before.size()] = {library, first};
   added_count.store(before.size() + 1, std::memory_order_release);
 }
 
-const OpLibrary& add_card(const OpLibraryCard& card, const std::string& whence) {
-  check_version(card, whence);
+const OpLibrary& add_card(const OpLibraryCard& card, const std::string& origin) {
+  check_version(card, origin);
   const std::lock_guard lock(adding);
   OpLibrary& library = card.library();
-  add(&library, whence);
+  add(&library, origin);
   return library;
 }
 

@@ -40,7 +40,7 @@ Optimizer::Optimizer(std::string_view name, std::vector<Group> groups, double lr
     if (!(decay >= 0)) refuse("{}: a weight decay must be at least 0, not {}.", name_, decay);
     for (const Tensor& parameter : group.parameters) {
       if (!parameter.defined() || !parameter.requires_grad() || !parameter.is_leaf()) {
-        refuse("{}: parameter {} is no leaf that wants a gradient.", name_, parameters_.size());
+        refuse("{}: parameter {} is not a leaf that wants a gradient.", name_, parameters_.size());
       }
       if (!met.insert(parameter.impl()).second) refuse("{}: parameter {} is listed twice.", name_, parameters_.size());
       add_parameter(parameter, groups_.size() - 1);

@@ -28,7 +28,8 @@ Status check_location(size_t i, const Value& value, const Pool& pool, const Memo
                              size, value.bytes, pool.largest_allocation));
   }
   if (location.offset % value.alignment != 0) {
-    return wrong(fmt::format("value {} lies at {}, which is no multiple of {}.", i, location.offset, value.alignment));
+    return wrong(
+        fmt::format("value {} lies at {}, which is not a multiple of {}.", i, location.offset, value.alignment));
   }
   return Status();
 }

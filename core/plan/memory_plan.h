@@ -49,8 +49,8 @@ struct MemoryPlan {
 };
 
 // A plan for `values` in as few blocks as `pool` allows. A block begins at a multiple of every alignment.
-// Errors: invalid_argument for a value that no block can hold, an alignment that is no power of two, or a lifetime that
-// ends before it begins.
+// Errors: invalid_argument for a value that no block can hold, an alignment that is not a power of two, or a lifetime
+// that ends before it begins.
 Result<MemoryPlan> plan_memory(std::span<const Value> values, const Pool& pool);
 
 // Ok if `plan` is valid for `values`: each value lies in its block, aligned, and values that live at the same time

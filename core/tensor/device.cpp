@@ -23,7 +23,7 @@ DeviceState* require_state(DeviceState* state, const char* function) {
 Device::Device(std::string_view spelling) {
   if (spelling.empty()) {
     throw Error(Code::invalid_argument, "Device: the name of a device is empty.",
-                "Write such as \"cpu\" or \"cuda:1\", or take Device::current().");
+                "Write for example \"cpu\" or \"cuda:1\", or take Device::current().");
   }
   state_ = value_or_throw(device_state(spelling));
 }

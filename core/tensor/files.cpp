@@ -42,7 +42,7 @@ struct NpyHeader {
 
 void read_descr(const std::string& text, NpyHeader* header) {
   const std::string_view descr = text;
-  if (descr.size() < 2) refuse(fmt::format("npy: descr is '{}', which is no dtype.", text));
+  if (descr.size() < 2) refuse(fmt::format("npy: descr is '{}', which is not a dtype.", text));
   header->swapped = descr[0] == '>';
   for (const Row& row : files::rows()) {
     if (!row.npy.empty() && row.npy == descr.substr(1) && std::string_view("<>|=").find(descr[0]) != descr.npos) {

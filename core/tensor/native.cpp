@@ -80,9 +80,10 @@ void check_place(const NativeMemory& memory, uint64_t offset, uint64_t bytes, DT
     throw Error(Code::invalid_argument, fmt::format("tensor_over: no data for {} bytes.", memory.bytes));
   }
   if (offset % size != 0) {
-    throw Error(Code::invalid_argument, fmt::format("tensor_over: the offset {} is no multiple of {}, which an element "
-                                                    "of {} needs.",
-                                                    offset, size, dtype_name(dtype)));
+    throw Error(Code::invalid_argument,
+                fmt::format("tensor_over: the offset {} is not a multiple of {}, which an element "
+                            "of {} needs.",
+                            offset, size, dtype_name(dtype)));
   }
   if (offset <= memory.bytes && bytes <= memory.bytes - offset) return;
   throw Error(Code::invalid_argument,
@@ -160,8 +161,8 @@ Semaphore::Semaphore(Device device, NativeHandle handle, SemaphoreKind kind, con
   const bool is_event = handle.type == HandleType::cl_event || handle.type == HandleType::cuda_event;
   if (is_event != (kind == SemaphoreKind::event)) {
     throw Error(Code::invalid_argument,
-                fmt::format("Semaphore: a {} {} the kind event.", ep_handle_name(static_cast<int32_t>(handle.type)),
-                            is_event ? "must have" : "cannot have"));
+                fmt::format("Semaphore: a handle of type {} {} the kind event.",
+                            ep_handle_name(static_cast<int32_t>(handle.type)), is_event ? "must have" : "cannot have"));
   }
   ep_import_desc desc = import_desc(handle, uuid);
   desc.semaphore = static_cast<int32_t>(kind);

@@ -66,8 +66,8 @@ struct NativeMemory {
 
 // A tensor of `device` over `memory`, without a copy. Its first element lies `offset` bytes after the beginning. Empty
 // `strides` (in elements) mean row-major. `deleter` runs when the memory is no longer used, on any thread; on an error
-// it does not run. Errors: invalid_argument (a shape that reaches beyond memory.bytes, an offset that is no multiple of
-// the element, strides as for Tensor::borrow, a handle that names nothing, memory of another device or context),
+// it does not run. Errors: invalid_argument (a shape that reaches beyond memory.bytes, an offset that is not a multiple
+// of the element, strides as for Tensor::borrow, a handle that names nothing, memory of another device or context),
 // unsupported (a type that the device does not take, memory that is not aligned as the device needs),
 // out_of_device_memory.
 TENON_API Tensor tensor_over(Device device, const NativeMemory& memory, const Dims& dims, const Dims& strides,

@@ -62,8 +62,9 @@ Tensor Tensor::from(const NestedList& list, DType dtype, Device device) {
   if (size == 0) {
     throw Error(
         Code::invalid_argument,
-        fmt::format("Tensor::from: elements of {} are no whole bytes; make the tensor in another dtype and cast it.",
-                    dtype_name(chosen)));
+        fmt::format(
+            "Tensor::from: elements of {} do not fill whole bytes; make the tensor in another dtype and cast it.",
+            dtype_name(chosen)));
   }
   std::vector<uint8_t> bytes(numbers.size() * size);
   for (size_t i = 0; i < numbers.size(); ++i) {

@@ -209,7 +209,7 @@ class TENON_API Tensor {
   bool requires_grad() const;
   bool is_leaf() const;
   // Makes a leaf require a gradient, or stops it. Returns the tensor itself. Errors: invalid_argument (the dtype is not
-  // floating, the tensor is no leaf).
+  // floating, the tensor is not a leaf).
   const Tensor& requires_grad_(bool wanted = true) const;
   // The gradient that backward() has accumulated for this leaf, or for this tensor after retain_grad(); undefined if
   // there is none yet.
@@ -217,7 +217,8 @@ class TENON_API Tensor {
   // Replaces the gradient that grad() returns; an undefined tensor clears it. Errors: invalid_argument (another shape,
   // dtype or device; the tensor keeps no gradient).
   void set_grad(const Tensor& gradient) const;
-  // Keeps the gradient of a tensor that is no leaf at the next backward(). Errors: invalid_argument (it requires none).
+  // Keeps the gradient of a tensor that is not a leaf at the next backward(). Errors: invalid_argument (it requires
+  // none).
   void retain_grad() const;
   // A tensor over the same elements that requires no gradient. Gradients do not follow writes through it, but backward
   // fails if such a write changed an element that it needs.

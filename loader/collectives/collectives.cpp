@@ -230,7 +230,7 @@ Status none_is_usable(const Search& search, const std::vector<std::string_view>&
   }
   if (!alone.empty() && !wanted.empty()) {
     return Status(Code::not_found,
-                  fmt::format("The plug-in '{}' finds no ranks: it works beside one that does.", alone),
+                  fmt::format("The plug-in '{}' finds no ranks: it works together with a plug-in that does.", alone),
                   fmt::format("Name one that finds them too (TENON_COLLECTIVES=mpi,{}).", alone));
   }
   if (names.empty() || wanted.empty()) {

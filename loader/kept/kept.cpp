@@ -47,7 +47,7 @@ std::optional<std::string> read_kept(const std::string& path, uint64_t most) {
   if (path.empty() || access(path.c_str(), R_OK) != 0) return std::nullopt;
   const Result<CheckedFile> file = open_checked(path, settings().trust == Trust::owned);
   if (!file.ok()) {
-    log(LogTopic::load, LogLevel::info, fmt::format("a kept file is not believed: {}", file.status().message()));
+    log(LogTopic::load, LogLevel::info, fmt::format("a kept file is not trusted: {}", file.status().message()));
     return std::nullopt;
   }
   if (file->identity.size > most) return std::nullopt;

@@ -154,7 +154,7 @@ Status check_table(const unsigned char* bytes, uint32_t known_size, uint32_t typ
                     author_remedy);
     if (extension.struct_type & extension_refuse_bit) {
       return Status(Code::unsupported,
-                    fmt::format("{} has the extension {}, which must be understood and is not (rule T02).", what,
+                    fmt::format("{} has the extension {}, which is required but unknown to this host (rule T02).", what,
                                 extension.struct_type & ~extension_refuse_bit),
                     "Use a newer Tenon.");
     }

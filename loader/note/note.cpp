@@ -18,7 +18,7 @@
 namespace tenon::loader {
 namespace {
 
-constexpr uint64_t most_note_bytes = 1 << 20;  // of all segments together
+constexpr uint64_t most_note_bytes = 1 << 20;  // limit for all segments together
 constexpr uint16_t most_headers = 1024;
 
 #if defined(__x86_64__)

@@ -71,7 +71,7 @@ std::string misdeed(const ChildRun& run) {
   if (run.number != 0) return fmt::format("ended with exit status {}", run.number);
   if (answered) return {};
   if (run.answer.empty()) return "ended without an answer";
-  return fmt::format("answered with {} bytes that are no answer", run.answer.size());
+  return fmt::format("answered with {} bytes that are not an answer", run.answer.size());
 }
 
 Status refusal(const std::string& provider, const ChildRun& run) {
@@ -80,7 +80,7 @@ Status refusal(const std::string& provider, const ChildRun& run) {
   return Status(run.end == ChildEnd::overran ? Code::timeout : Code::internal,
                 fmt::format("the provider '{}' was not loaded: the child process that probed it {}.{}", provider, what,
                             run.printed.empty() ? "" : fmt::format(" It printed: {}", run.printed)),
-                fmt::format("Mend the provider '{}' or the driver behind it, or remove the provider. `tenon doctor "
+                fmt::format("Repair the provider '{}' or its driver, or remove the provider. `tenon doctor "
                             "--probe` probes it again; else this answer is kept for ten minutes.",
                             provider));
 }

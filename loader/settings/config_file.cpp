@@ -36,7 +36,7 @@ Result<std::string> read_all(const CheckedFile& file) {
   return text;
 }
 
-// /dev/null counts as an empty file, whoever owns it: it is the usual way to say "none".
+// /dev/null counts as an empty file, with any owner: it is the usual way to say "none".
 bool is_null_device(const std::string& path) {
   struct stat status {};
   return stat(path.c_str(), &status) == 0 && S_ISCHR(status.st_mode) && status.st_rdev == makedev(1, 3);

@@ -168,7 +168,7 @@ Status check_folder(const std::string& path, uid_t user) {
 Status unresolved(const std::string& path, int error) {
   return Status(error == ENOENT ? Code::not_found : Code::invalid_argument,
                 fmt::format("the file {} cannot be resolved: {}.", quoted(path), why(error)),
-                error == ENOENT ? "Remove it, or put back what it points to." : "");
+                error == ENOENT ? "Remove it, or restore the file that it points to." : "");
 }
 
 Result<std::string> resolve(const std::string& path) {

@@ -115,7 +115,7 @@ std::string why_no_accuracy(const Accuracy& accuracy) {
     return fmt::format("states two tiers of accuracy for {}", first(both));
   }
   if (const uint64_t odd = (accuracy.relaxed | accuracy.fast | accuracy.flushed) & ~floating_dtypes(); odd != 0) {
-    return fmt::format("states the accuracy of dtype {}, which is no floating type", std::countr_zero(odd));
+    return fmt::format("states the accuracy of dtype {}, which is not a floating type", std::countr_zero(odd));
   }
   return {};
 }

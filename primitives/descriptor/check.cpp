@@ -245,7 +245,8 @@ Status check_opaque(const Desc& desc, const Operand& operand, const std::string&
   if (operand.alignment != 0) return wrong(desc, "opaque '{}' promises alignment {}.", name, operand.alignment);
   for (int32_t axis = 0; axis < EP_MAX_RANK; ++axis) {
     const int64_t dim = operand.dims[axis];
-    if (axis > 0 && operand.strides[axis] != 0) return wrong(desc, "opaque '{}' has strides beside its token.", name);
+    if (axis > 0 && operand.strides[axis] != 0)
+      return wrong(desc, "opaque '{}' has strides in addition to its token.", name);
     if (axis >= operand.rank ? dim != 0 : dim < 1) return wrong(desc, "dim {} of opaque '{}' is {}.", axis, name, dim);
   }
   if (has_any(desc)) return wrong(desc, "'{}' is opaque, so no dim or stride may be EP_ANY.", name);

@@ -37,7 +37,7 @@ Status check_pooling_backward(const Desc& desc) {
   if (at.op == EP_POOLING_LP) return unsupported(desc, "lp pooling has no backward kind.");
   if (at.p != 0) return wrong(desc, "p is {}; it must be 0.", at.p);
   if ((at.op == EP_POOLING_MAX) != (indices != nullptr)) {
-    return wrong(desc, "max pooling, and no other, has 'indices'.");
+    return wrong(desc, "only max pooling has 'indices'.");
   }
   if (indices == nullptr) return {};
   TENON_RETURN_IF_ERROR(is_type(desc, *indices, DType::i64));
@@ -63,7 +63,7 @@ Status check_batch_norm_training(const Desc& desc) {
   const int32_t axis = desc.attributes.batch_norm_training.axis;
   TENON_RETURN_IF_ERROR(are_like_source(desc, axis, {EP_ROLE_DST}));
   if ((find_operand(desc, EP_ROLE_SCALE) == nullptr) != (find_operand(desc, EP_ROLE_SHIFT) == nullptr)) {
-    return wrong(desc, "'scale' and 'shift' are there both or not at all.");
+    return wrong(desc, "'scale' and 'shift' must be given both or not at all.");
   }
   for (int32_t role : {EP_ROLE_SCALE, EP_ROLE_SHIFT, EP_ROLE_MEAN, EP_ROLE_INV_STD}) {
     TENON_RETURN_IF_ERROR(is_list(desc, role, src, axis));

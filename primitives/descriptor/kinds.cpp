@@ -140,13 +140,13 @@ Status check_unary(const Desc& desc) { return check_scalar_row(desc, *table::una
 Status check_quantised_binary(const Desc& desc) {
   const table::ScalarRow& row = *table::binary_row(desc.attributes.binary.op);
   if (row.result != table::ResultType::SAME || !table::in_domain(row.domain, DType::f32)) {
-    return wrong(desc, "{} does not give a real number for two.", row.name);
+    return wrong(desc, "{} does not give a real number for two real arguments.", row.name);
   }
   const Operand& dst = get(desc, EP_ROLE_DST);
   for (int32_t role : {EP_ROLE_DST, EP_ROLE_SRC, EP_ROLE_SRC_B}) {
     const Operand& operand = get(desc, role);
     if (is_scalar(operand) || !is_quantised(desc, role) || !is_integer(type_of(operand))) {
-      return wrong(desc, "'{}' is no tensor of quantised integers, but another operand is.", table::role_name(role));
+      return wrong(desc, "'{}' is not a tensor of quantised integers, but another operand is.", table::role_name(role));
     }
     TENON_RETURN_IF_ERROR(same_dims(desc, operand, dst));
   }

@@ -97,7 +97,7 @@ Status check_linear_algebra(const Desc& desc) {
   TENON_RETURN_IF_ERROR(has_sides(desc, src, sides, rule.log, EP_ROLE_DST_LOG));
   const bool vectors = find_operand(desc, EP_ROLE_DST_VECTORS) != nullptr;
   if (at.op == EP_LINEAR_SVD && vectors != (find_operand(desc, EP_ROLE_DST_VECTORS_H) != nullptr)) {
-    return wrong(desc, "'dst_vectors' and 'dst_vectors_h' of svd are there both or not at all.");
+    return wrong(desc, "'dst_vectors' and 'dst_vectors_h' of svd must be given both or not at all.");
   }
   const bool none = !vectors && (at.op == EP_LINEAR_SVD || at.op == EP_LINEAR_EIGEN);
   TENON_RETURN_IF_ERROR(has_sides(desc, src, sides, none ? nullptr : rule.vectors, EP_ROLE_DST_VECTORS));

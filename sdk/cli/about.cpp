@@ -35,7 +35,7 @@ std::string version_text() {
 std::string help_topics() {
   return "Topics of `tenon help TOPIC`:\n"
          "  env      every setting: its TENON_* variable, its key in tenon.toml, what it may be\n"
-         "  COMMAND  what a command takes; `tenon --help-all` tells of all of them\n";
+         "  COMMAND  what a command takes; `tenon --help-all` describes all of them\n";
 }
 
 }  // namespace tenon::cli

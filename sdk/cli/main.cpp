@@ -124,15 +124,16 @@ struct CommandLine {
         ->check(CLI::IsMember({"npy", "pb"}))
         ->capture_default_str();
     command->add_option("--device,-d", run.device,
-                        "cpu, cuda:1, vulkan:uuid=...; without it TENON_DEVICE, the config file, the best there is");
+                        "cpu, cuda:1, vulkan:uuid=...; without it TENON_DEVICE, the config file, or the best device");
     command
         ->add_option("--external-data", run.external_data,
-                     "Folder that weights outside the model file may be read from (that of the model)")
+                     "Folder of the weights outside the model file (default: the model's folder)")
         ->check(is_folder());
     command->add_option("--repeat", run.repeat, "Runs, of which all but the first are timed together")
         ->check(CLI::Range(1u, 1000000u));
     command->add_option("--seed", run.seed, "Seed of random inputs")->capture_default_str();
-    command->add_flag("--report", run.report, "Say for each node where it ran, how, and why not better");
+    command->add_flag("--report", run.report,
+                      "Print for each node where and how it ran, and why no better way was possible");
     add_precision(command, run.precision);
     command->add_flag("--eager", run.eager, "Run node after node instead of a recorded program");
     command->add_flag("--no-fuse", run.no_fuse, "Launch no kernels that compute several ops in one");
@@ -141,7 +142,8 @@ struct CommandLine {
   }
 
   void add_check() {
-    CLI::App* command = app.add_subcommand("check", "Say what of an ONNX model cannot run, without its external data");
+    CLI::App* command =
+        app.add_subcommand("check", "List the nodes of an ONNX model that cannot run, without its external data");
     command->add_option("MODEL", check.model, "The model.onnx")->required();
     command->add_option("--device,-d", check.device, "As for run");
     command->add_flag("--json", check.json, "Print JSON");
@@ -149,7 +151,7 @@ struct CommandLine {
   }
 
   void add_profile() {
-    CLI::App* command = app.add_subcommand("profile", "Say where the time of an ONNX model goes");
+    CLI::App* command = app.add_subcommand("profile", "Show where an ONNX model spends its time");
     command->add_option("MODEL", profile.model, "The model.onnx")->required();
     command->add_option("--input,-i", profile.inputs, "As for run; inputs that are not given are random");
     command->add_option("--dim", profile.dims, "As for run");
@@ -158,7 +160,7 @@ struct CommandLine {
     command->add_option("--warm-up", profile.warm_up, "Runs before the timed ones")
         ->check(CLI::Range(0u, 1000000u))
         ->capture_default_str();
-    command->add_option("--repeat", profile.repeat, "Timed runs (as many as take two seconds)")
+    command->add_option("--repeat", profile.repeat, "Timed runs (default: as many as fit in two seconds)")
         ->check(CLI::Range(1u, 1000000u));
     command->add_option("--top", profile.top, "Nodes in the table, the slowest first")->capture_default_str();
     command->add_option("--plot", profile.plot, "An SVG file to write: a picture of where the time goes");
@@ -172,7 +174,7 @@ struct CommandLine {
 
   void add_tune() {
     CLI::App* command =
-        app.add_subcommand("tune", "Look for quicker loops of the kernels of an ONNX model, and keep them");
+        app.add_subcommand("tune", "Search for faster loops of an ONNX model's kernels, and store them");
     command->add_option("MODEL", tune.model, "The model.onnx")->required();
     command->add_option("--input,-i", tune.inputs, "As for run; inputs that are not given are random");
     command->add_option("--dim", tune.dims, "As for run; kernels are timed for these sizes");
@@ -227,7 +229,7 @@ struct CommandLine {
 
   void add_plan() {
     CLI::App* command =
-        app.add_subcommand("plan", "Spread a model over the ranks of a modelled cluster, and say what it costs");
+        app.add_subcommand("plan", "Plan how to spread a model over the ranks of a cluster, and print the cost");
     command->footer(
         "A topology is a line for the rank and one per level, from inside:\n"
         "  rank: 400 TFLOP/s, 3 TB/s, 80 GB, 4 us    arithmetic, memory and its size, the start of an op\n"
@@ -237,15 +239,15 @@ struct CommandLine {
         ->required();
     command->add_option("--topology,-t", plan.topology,
                         "A file that describes the cluster; with --measure this launch");
-    command->add_option("--ranks,-n", plan.ranks, "How many ranks (all of the topology)")
+    command->add_option("--ranks,-n", plan.ranks, "Number of ranks (default: all of the topology)")
         ->check(CLI::Range(1, 1 << 24));
-    command->add_option("--grid", plan.grid, "512x8: the ranks as a grid (all of one and of two axes are tried)");
+    command->add_option("--grid", plan.grid, "512x8: the ranks as a grid (default: the best grid of one or two axes)");
     command->add_option(
         "--spread", plan.spreads,
         "0=S(0),B: how input 0 is spread, one of S(axis) and B per axis of the grid; %17=... a constant");
     command->add_flag("--train", plan.train, "A step of training: gradients of the first result, and new parameters");
     command->add_option("--parameter", plan.parameters,
-                        "The number of an input that training changes, as constants are");
+                        "The number of an input that training changes (floating constants always change)");
     command->add_flag("--measure", plan.measure,
                       "Run the plan on the ranks of this launch too (mpirun -n 2 tenon plan)");
     command->add_option("--pass,-p", plan.graph.pass, "The last pass to run first (batch_norm; of a graph.txt none)");
@@ -262,8 +264,8 @@ struct CommandLine {
   void add_compare() {
     CLI::App* command = app.add_subcommand("compare", "Run an ONNX model on two devices and find where they differ");
     command->add_option("MODEL", compare.model, "The model.onnx")->required();
-    CLI::Option* devices =
-        command->add_option("--device,-d", compare.devices, "Given twice: the device to be believed, and the other");
+    CLI::Option* devices = command->add_option("--device,-d", compare.devices,
+                                               "Given twice: the reference device, then the device to check");
     devices->required()->allow_extra_args(false);
     command->add_option("--input,-i", compare.inputs, "As for run; inputs that are not given are random");
     command->add_option("--dim", compare.dims, "As for run");
@@ -304,16 +306,16 @@ struct CommandLine {
   }
 
   void add_reports() {
-    CLI::App* list = app.add_subcommand("devices", "List every device, and why what is not usable is not");
+    CLI::App* list = app.add_subcommand("devices", "List every device, with the reason if it cannot be used");
     add_report_flags(list, devices);
     list->callback([this] { chosen = [this] { return list_devices(devices); }; });
     CLI::App* doc = app.add_subcommand(
-        "doctor", "Say of every plug-in how far it came and why, and of every setting who decided it");
+        "doctor", "Report how far each plug-in was loaded and why, and where each setting comes from");
     add_report_flags(doc, doctor);
     doc->callback([this] { chosen = [this] { return tenon::cli::doctor(doctor); }; });
-    CLI::App* all = app.add_subcommand("ops", "List the ops, or tell of one");
+    CLI::App* all = app.add_subcommand("ops", "List the ops, or describe one");
     all->add_option("NAME", ops.name, "An op, or with --onnx an ONNX operator");
-    all->add_option("--device,-d", ops.devices, "A device to ask; more than once for several (one of each provider)");
+    all->add_option("--device,-d", ops.devices, "A device to ask; may be repeated (default: one of each provider)");
     all->add_option("--ops", ops.libraries, "A library of ops to load first; those in TENON_OPS_PATH are loaded");
     all->add_flag("--onnx", ops.onnx, "The ONNX operators that models may use instead");
     all->add_flag("--json", ops.json, "Print JSON");
@@ -329,7 +331,7 @@ struct CommandLine {
         command->add_option("--rtol", onnx_test.rtol, "Relative tolerance (1e-3, or what the case's data.json says)");
     CLI::Option* atol =
         command->add_option("--atol", onnx_test.atol, "Absolute tolerance (1e-7, or what the case's data.json says)");
-    command->add_option("--jobs,-j", onnx_test.jobs, "Cases at a time (as many as threads may run)");
+    command->add_option("--jobs,-j", onnx_test.jobs, "Cases that run at once (default: one per thread)");
     command->add_option("--time-limit", onnx_test.time_limit, "Seconds a case may take")
         ->check(number_that([](double value) { return value > 0; }, "above 0"))
         ->capture_default_str();
@@ -343,7 +345,8 @@ struct CommandLine {
 
   // The conformance kit parses the arguments of `conform`, --help included.
   void add_conform() {
-    CLI::App* command = app.add_subcommand("conform", "Hold a provider's file to the contract and the reference");
+    CLI::App* command =
+        app.add_subcommand("conform", "Check a provider's library against the contract and the reference");
     command->prefix_command()->set_help_flag();
     command->callback([this, command] {
       conform.words = command->remaining();
@@ -354,11 +357,11 @@ struct CommandLine {
   void add_new_provider() {
     CLI::App* command =
         app.add_subcommand("new-provider", "Write a project for a provider of your own, which builds and runs");
-    command->add_option("NAME", new_provider.name, "What it is called: libtenon_NAME.so, NAME:0")->required();
-    command->add_option("--to", new_provider.to, "The folder to write, empty or not there yet (a folder called NAME)");
+    command->add_option("NAME", new_provider.name, "Name of the provider: libtenon_NAME.so, NAME:0")->required();
+    command->add_option("--to", new_provider.to, "The folder to write, which must be empty or missing (default: NAME)");
     command->add_flag("--async", new_provider.async,
                       "In C++, for a device with queues (a GPU, an NPU): streams, events and faults");
-    command->add_flag("--force", new_provider.force, "Take NAME although a provider of that name is there");
+    command->add_flag("--force", new_provider.force, "Use NAME even if a provider of that name exists");
     command->callback([this] { chosen = [this] { return tenon::cli::new_provider(new_provider); }; });
   }
 };

@@ -49,10 +49,8 @@ void check_not_reserved(const std::string& name) {
   std::set<std::string_view> words = {"tenon", "onnx", "default"};
   for (const Rung rung : {Rung::native, Rung::decomposed, Rung::compiled, Rung::host}) words.insert(rung_name(rung));
   if (!words.contains(name)) return;
-  throw Error(
-      Code::invalid_argument,
-      fmt::format("new-provider: '{}' is a word of Tenon's own, and a provider called so would be taken for it.", name),
-      "Choose another name.");
+  throw Error(Code::invalid_argument, fmt::format("new-provider: '{}' is a reserved name of Tenon.", name),
+              "Choose another name.");
 }
 
 // If several files have the same provider name, the loader uses the first and ignores the others.
@@ -60,10 +58,10 @@ void check_not_taken(const std::string& name) {
   for (const loader::Candidate& candidate : loader::explain(loader::Stage::found)) {
     if (candidate.provider != name) continue;
     throw Error(Code::invalid_argument,
-                fmt::format("new-provider: there is a provider '{}' already ({}, {}), and of two only the one that is "
-                            "found first is used.",
+                fmt::format("new-provider: there is a provider '{}' already ({}, {}), and the loader uses only "
+                            "the first one that it finds.",
                             name, candidate.path, candidate.source),
-                "Choose another name; or, if yours is to take its place, say --force.");
+                "Choose another name, or use --force to replace that provider.");
   }
 }
 
@@ -74,7 +72,7 @@ fs::path folder_of(const Template& from) {
   const fs::path folder = (program.parent_path() / TENON_TEMPLATES_FROM_PROGRAM / from.folder).lexically_normal();
   if (!failed && fs::is_regular_file(folder / from.file, failed)) return folder;
   throw Error(Code::not_found,
-              fmt::format("new-provider: the {} it copies is not installed: there is no {}.", from.name,
+              fmt::format("new-provider: the template '{}' is not installed: {} does not exist.", from.name,
                           (folder / from.file).string()),
               "Install the whole package (cmake --install), and run the tool from there.");
 }

@@ -72,7 +72,7 @@ Dims read_dims(std::string_view header) {
     int64_t dim = 0;
     const auto result = std::from_chars(value.data(), value.data() + value.size(), dim);
     if (result.ec != std::errc() || dim < 0)
-      bad(fmt::format("its shape holds '{}', which is no length", value.substr(0, 20)));
+      bad(fmt::format("its shape holds '{}', which is not a length", value.substr(0, 20)));
     if (dims.rank() == EP_MAX_RANK) bad(fmt::format("its rank is more than {}", EP_MAX_RANK));
     dims.push_back(dim);
     value.remove_prefix(static_cast<size_t>(result.ptr - value.data()));
@@ -182,7 +182,7 @@ onnx::Value npy_decode_strings(std::string_view bytes) {
     bad(fmt::format("shape {} of '{}' does not fit {} bytes of data", dims, descr, data.size()));
   if (each == 0 && *elements > 1 << 24) bad(fmt::format("it has {} empty strings", *elements));
   if (value_of(header, "fortran_order").substr(0, 4) == "True" && dims.rank() > 1)
-    bad("its strings are in Fortran order; np.ascontiguousarray gives the other one");
+    bad("its strings are in Fortran order; np.ascontiguousarray converts them");
   std::vector<std::string> strings;
   for (int64_t i = 0; i < *elements; ++i)
     strings.push_back(element_text(data.substr(static_cast<size_t>(i * each), static_cast<size_t>(each)), wide));

@@ -70,7 +70,8 @@ Dims grid_from(const std::string& text) {
     const bool is_number =
         !number.empty() && number.size() < 9 && number.find_first_not_of("0123456789") == number.npos;
     if (!is_number || std::stoll(number) == 0 || grid.rank() == 3) {
-      throw Error(Code::invalid_argument, fmt::format("'{}' is no grid of 1 to 3 axes, as 512x8 is.", visible(text)));
+      throw Error(Code::invalid_argument,
+                  fmt::format("'{}' is not a grid of 1 to 3 axes, such as 512x8.", visible(text)));
     }
     grid.push_back(std::stoll(number));
     at = end + 1;

@@ -20,7 +20,7 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
 std::string misfit(const std::string& said) {
   const size_t colon = said.find(": "), equals = said.find(" = ");
   if (colon == std::string::npos || equals == std::string::npos) return fmt::format("{}.", said);
-  return fmt::format("the value '{}' of {} is not a number that it may be.", said.substr(equals + 3),
+  return fmt::format("the value '{}' of {} is not an allowed number.", said.substr(equals + 3),
                      said.substr(colon + 2, equals - colon - 2));
 }
 

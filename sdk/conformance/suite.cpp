@@ -90,7 +90,7 @@ std::vector<Test> make_suite(const Target& target, const Expectations& expectati
   tests.push_back({"primitives/closing", "L01", "After all cases nothing of the host's memory is held.",
                    [get] { return get().close(); }, true, true});
   tests.push_back({"claims/stated", "P12",
-                   "States beforehand what a provider supports, so that one that claims nothing fails.",
+                   "A provider must support at least one case, unless it is expected to support none.",
                    [target, nothing = expectations.claims_nothing()] { return check_claims(target, nothing); }});
   return tests;
 }

@@ -194,7 +194,7 @@ class TENON_API Model {
   // Runs and reports where each launch ran.
   TensorList run(const Inputs& inputs, std::vector<NodeExecution>* executions) const;
   // Runs a model whose inputs or outputs are strings, sequences, maps or optionals; such a model runs node after node.
-  // A missing optional input is an empty optional. The forms above refuse outputs that are no tensors of numbers.
+  // A missing optional input is an empty optional. The forms above refuse outputs that are not tensors of numbers.
   ValueList run_values(const Values& inputs, std::vector<NodeExecution>* executions = nullptr) const;
 
   // Runs with inputs in the order of inputs(); also written model(x, y). Errors: those of run(); a wrong number of

@@ -78,7 +78,7 @@ inline ep_status check_handle(const ep_host* host, int32_t type, uint64_t handle
   is_open = is_open && fcntl(descriptor, F_GETFD) != -1;
 #endif
   if (is_open) return EP_STATUS_OK;
-  return fail(host, error, EP_STATUS_INVALID_ARGUMENT, "%lld, the %s of a %s for %s, is no open file descriptor.",
+  return fail(host, error, EP_STATUS_INVALID_ARGUMENT, "%lld, the %s of a %s for %s, is not an open file descriptor.",
               static_cast<long long>(handle), ep_handle_name(type), terms.what, terms.device);
 }
 

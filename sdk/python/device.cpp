@@ -26,7 +26,7 @@ void add_devices(nb::module_& m) {
       .def(
           "__init__", [](Device* self, const std::string& spelling) { new (self) Device(std::string_view(spelling)); },
           nb::arg("spelling"), nb::call_guard<Unlocked>())
-      .def_static("current", &Device::current, "The device on which tensors are made that name none.")
+      .def_static("current", &Device::current, "The device of tensors that are made without a device argument.")
       .def_prop_ro("name", &Device::name)
       .def_prop_ro("synchronous", &Device::synchronous)
       .def("synchronize", &Device::synchronize, nb::call_guard<Unlocked>())

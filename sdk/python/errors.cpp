@@ -111,7 +111,8 @@ void refuse(PyObject* type, const std::string& sentence) {
 
 void add_errors(nb::module_& m) {
   base = PyErr_NewExceptionWithDoc(
-      "tenon.Error", "What Tenon throws. `code` is the kind of failure, `remedy` what to do about it, if known.",
+      "tenon.Error",
+      "The exception that Tenon raises. `code` is the kind of failure; `remedy` says what to do, if known.",
       PyExc_RuntimeError, nullptr);
   if (base == nullptr) throw nb::python_error();
   m.attr("Error") = nb::borrow(base);

@@ -37,7 +37,7 @@ void add_number(PyObject* object, Numbers* numbers) {
     numbers->any_float = true;
     numbers->floats.push_back(*number);
   } else {
-    refuse(PyExc_TypeError, fmt::format("tensor(): {} is no number, list of numbers or array.", value.type_name()));
+    refuse(PyExc_TypeError, fmt::format("tensor(): {} is not a number, list of numbers or array.", value.type_name()));
   }
 }
 
@@ -85,9 +85,10 @@ Tensor from_list(PyObject* object, DType dtype, Device device) {
   if (dtype == DType::none) dtype = numbers.dtype();
   const bool as_floats = numbers.any_float || numbers.floats.empty() || (numbers.any_unsigned && is_floating(dtype));
   if (numbers.any_unsigned && !as_floats && (dtype != DType::u64 || numbers.any_negative)) {
-    refuse(PyExc_ValueError, fmt::format("tensor(): an int from 2^63 on is no {}; u64 without negative numbers and "
-                                         "floats can hold it, if one of them is given as dtype.",
-                                         dtype_name(dtype)));
+    refuse(PyExc_ValueError,
+           fmt::format("tensor(): an int of 2^63 or more does not fit {}; u64 without negative numbers and "
+                       "floats can hold it, if one of them is given as dtype.",
+                       dtype_name(dtype)));
   }
   // Floats stay f64 until the cast, so that no digits are lost before it.
   return cast(as_floats ? Tensor::from<double>(numbers.floats, dims, device)

@@ -14,7 +14,7 @@ void add_generators(nb::module_& m) {
             nb::inst_ptr<Generator>(self)->manual_seed(seed);
             return nb::borrow(self);
           },
-          nb::arg("seed"), "Begins with the numbers of this seed. Gives the generator itself.")
+          nb::arg("seed"), "Sets the seed and returns the generator.")
       .def("get_state",
            [](const Generator& g) {
              const RandomRange state = g.state();

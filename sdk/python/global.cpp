@@ -60,7 +60,7 @@ void add_global(nb::module_& parent) {
       .def_prop_ro("device_type", &Placement::device_type)
       .def_prop_ro("grid", [](const Placement& p) { return nb::tuple(nb::cast(numbers_of(p.grid()))); })
       .def_prop_ro("ranks", [](const Placement& p) { return std::vector<int32_t>(p.ranks().begin(), p.ranks().end()); })
-      .def_prop_ro("here", &Placement::here, "Whether this rank is in it.")
+      .def_prop_ro("here", &Placement::here, "True if this rank is in the placement.")
       .def("__repr__", [](const Placement& p) { return fmt::format("tenon.placement({})", p.to_string()); })
       .def(nb::self == nb::self)
       .def("__hash__", [](const Placement& p) { return std::hash<std::string>()(p.to_string()); });
@@ -72,7 +72,7 @@ void add_global(nb::module_& parent) {
 
   const auto given = [](nb::handle tensor, const char* caller) -> Tensor& {
     Tensor* held = tensor_in(tensor.ptr());
-    if (held == nullptr) throw nb::type_error(fmt::format("{}: the argument is no Tensor.", caller).c_str());
+    if (held == nullptr) throw nb::type_error(fmt::format("{}: the argument is not a Tensor.", caller).c_str());
     return *held;
   };
   m.def("is_global", [given](nb::handle x) { return global::is_global(given(x, "is_global")); });

@@ -327,10 +327,10 @@ void add_gradients(nb::module_& m) {
   block_class<ModeContext>(m, "_Mode")
       .def(nb::init<bool, bool>(), nb::arg("enabled"), nb::arg("inference"))
       .def("_begin", &ModeContext::begin);
-  m.def("is_grad_enabled", &grad_enabled, "Whether ops of this thread are remembered for gradients.");
+  m.def("is_grad_enabled", &grad_enabled, "True if ops of this thread are recorded for gradients.");
   m.def(
       "is_inference_mode_enabled", [] { return !modes.empty() && modes.back()->inference; },
-      "Whether an inference_mode block is open on this thread.");
+      "True if an inference_mode block is open on this thread.");
   m.def("_backward", &backward_of);
   m.def("_grad", &grad_of);
   nb::class_<HookHandle>(m, "_HookHandle").def("remove", &HookHandle::remove);

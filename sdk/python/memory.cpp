@@ -91,7 +91,7 @@ Source source_of(PyObject* object) {
   }
   if (view.ndim > EP_MAX_RANK) {
     refuse(PyExc_ValueError,
-           fmt::format("An array of {} axes is no tensor; those have at most {}.", view.ndim, EP_MAX_RANK));
+           fmt::format("An array of {} axes is not a tensor; those have at most {}.", view.ndim, EP_MAX_RANK));
   }
   return source;
 }
@@ -171,7 +171,7 @@ std::optional<Tensor> borrow_buffer(PyObject* object) {
   for (int axis = 0; axis < view.ndim; ++axis) {
     if (view.strides[axis] % view.itemsize == 0) continue;
     refuse(PyExc_ValueError,
-           fmt::format("Axis {} has a stride of {} bytes, which is no multiple of its element of {} bytes.", axis,
+           fmt::format("Axis {} has a stride of {} bytes, which is not a multiple of its element of {} bytes.", axis,
                        view.strides[axis], view.itemsize));
   }
   PyObject* kept = source.view.ptr();

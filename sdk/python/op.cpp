@@ -384,7 +384,8 @@ void add_ops(nb::module_& m, nb::handle tensor_type) {
         reinterpret_cast<OpObject*>(op.ptr())->results = reinterpret_cast<PyTypeObject*>(Py_NewRef(type.ptr()));
       },
       "Results of the op become a named tuple of this class, where it gives several.");
-  nb::module_ ops = m.def_submodule("ops", "Ops of libraries: tenon.ops.mypkg.swish2, once tenon.ops.load has it.");
+  nb::module_ ops =
+      m.def_submodule("ops", "Ops of libraries: tenon.ops.mypkg.swish2, after tenon.ops.load has loaded mypkg.");
   ops.def(
       "load",
       [ops](nb::handle path) {

@@ -137,10 +137,10 @@ void end_trace() {
 
 void add_report(nb::module_& m) {
   nb::class_<ListedDevice>(m, "ListedDevice", "A device that a provider has, usable or not.")
-      .def_ro("spelling", &ListedDevice::spelling, "What names it: tenon.Device(device.spelling).")
+      .def_ro("spelling", &ListedDevice::spelling, "The name that opens it: tenon.Device(device.spelling).")
       .def_ro("provider", &ListedDevice::provider)
       .def_ro("index", &ListedDevice::index)
-      .def_ro("same_as", &ListedDevice::same_as, "The spelling of another one that is the same hardware, or empty.")
+      .def_ro("same_as", &ListedDevice::same_as, "The spelling of another entry for the same hardware, or empty.")
       .def_prop_ro("name", [](const ListedDevice& d) { return d.info.name; })
       .def_prop_ro("kind", [](const ListedDevice& d) { return text_of(class_of(d)); })
       .def_prop_ro("usable", [](const ListedDevice& d) { return d.info.usable(); })
@@ -148,7 +148,7 @@ void add_report(nb::module_& m) {
       .def_prop_ro("remedy", [](const ListedDevice& d) { return d.info.remedy; })
       .def_prop_ro("synchronous", [](const ListedDevice& d) { return d.info.synchronous(); })
       .def_prop_ro("threads", [](const ListedDevice& d) { return d.info.threads; })
-      .def_prop_ro("memory", &memory_of, "Bytes of its largest pool; 0: not told.")
+      .def_prop_ro("memory", &memory_of, "Bytes of its largest pool; 0: unknown.")
       .def("__repr__", [](const ListedDevice& d) {
         return fmt::format("<{} {} ({}){}>", d.spelling, d.info.name, class_of(d),
                            d.info.usable() ? "" : fmt::format(", not usable: {}", d.info.unusable_reason));

@@ -254,9 +254,9 @@ nb::object add_tensor(nb::module_& m) {
       .def("storage_offset", [](const Tensor& t) { return t.impl()->offset; })
       .def(
           "data_ptr", [](const Tensor& t) { return reinterpret_cast<uintptr_t>(t.data()); },
-          "The host's address of the first element, once it is written; 0 where the host reaches none.")
+          "The host address of the first element, after waiting for its value; 0 if the host cannot reach it.")
       .def("numel", &Tensor::elements)
-      .def("item", &item, "The one element of a tensor with one, as a number of Python.")
+      .def("item", &item, "The element of a tensor of one element, as a Python number.")
       .def("wait", &Tensor::wait, nb::call_guard<Unlocked>(), "Waits until the elements are there.")
       .def("_to_device",
            [](const Tensor& t, nb::handle device) { return object_of(t.to(require_device(device.ptr(), "to()"))); })

@@ -251,7 +251,7 @@ Status compare_as(const Case& test, const ep_primitive_desc& desc, const Image& 
     const auto distance = static_cast<int64_t>(at) - static_cast<int64_t>(got.offsets[nearest]);
     return Status(
         Code::internal,
-        fmt::format("byte {} from the start of operand {} ({}) changed: it is no element of an output (rule P06).",
+        fmt::format("byte {} from the start of operand {} ({}) changed: it is not an element of an output (rule P06).",
                     distance, nearest, table::role_name(desc.operands[nearest].role)));
   }
   return {};

@@ -114,7 +114,7 @@ void add_scatter_cases(std::vector<Case>* cases) {
     special.values[2].fill = Fill::SPECIAL_B;
     cases->push_back(special);
   }
-  // A kernel may split so many updates among several threads, each of which applies the updates of its positions.
+  // With this many updates, a kernel may divide the positions among several threads.
   for (int32_t op : {EP_SCATTER_ASSIGN, EP_SCATTER_ADD}) {
     for (DType index_type : {DType::i64, DType::i32}) {
       const Shape shape = {"many", {3001}, 0, {20011}};
@@ -128,7 +128,7 @@ void add_scatter_cases(std::vector<Case>* cases) {
       cases->push_back(fault);
     }
   }
-  // A kernel may split so many rows among several threads, each of which has adjacent rows of DST.
+  // With this many rows, a kernel may give each thread adjacent rows of DST.
   for (int32_t op : {EP_SCATTER_ASSIGN, EP_SCATTER_ADD, EP_SCATTER_MAX}) {
     const Shape shape = {"many_rows", {301, 70}, 0, {517}};
     cases->push_back(scatter_case(shape, EP_GATHER_SLICES, op, DType::f32, DType::i64));
@@ -141,7 +141,7 @@ void add_scatter_cases(std::vector<Case>* cases) {
     fault.fault = EP_FAULT_INDEX_OUT_OF_RANGE;
     cases->push_back(fault);
   }
-  // A kernel may add so many integers at few positions in tables.
+  // With this many integers at few positions, a kernel may add in tables.
   for (DType dtype : {DType::i64, DType::u64}) {
     const Shape shape = {"many_in_few", {37}, 0, {40003}};
     cases->push_back(scatter_case(shape, EP_GATHER_SLICES, EP_SCATTER_ADD, dtype, DType::i64));

@@ -38,14 +38,14 @@ def unknown_arguments_are_refused_by_name(dev):
         claim(argument in text and "== build" not in text, f"./dev {words}: {text}")
     claim("'soon' is not a number of seconds" in dev.run("fuzz", "soon", code=2), "a number is a number")
     claim("'7' is one argument too many" in dev.run("fuzz", "5", "7", code=2), "and one of them will do")
-    claim("'core' is not a file." in dev.run("lint", "core", code=2), "a folder is no file")
+    claim("'core' is not a file." in dev.run("lint", "core", code=2), "a folder is not a file")
     claim("there is no picture 'nothing.png'." in dev.run("demo", "--device", "cpu", "nothing.png", code=2), "a picture is a file")
-    claim("'--device' is unknown; ./dev demo train takes --epochs" in dev.run("demo", "train", "--device", "cpu", code=2), "the device is no choice there")
+    claim("'--device' is unknown; ./dev demo train takes --epochs" in dev.run("demo", "train", "--device", "cpu", code=2), "the device cannot be chosen there")
     for epochs in ("none", "0", "-3", "2.5", ""):
         claim(f"'{epochs}' is not a number of epochs" in dev.run("demo", "train", "--epochs", epochs, code=2), "epochs are counted")
     claim("'' is not a number of epochs" in dev.run("demo", "train", "--epochs", code=2), "and there are some")
     claim("it needs the folder to install into" in dev.run("install", code=2), "install needs a folder")
-    claim("'-p' is unknown" in dev.run("install", "-p", code=2), "an option is no folder")
+    claim("'-p' is unknown" in dev.run("install", "-p", code=2), "an option is not a folder")
     claim("it needs the path of a checkout" in dev.run("array-api", code=2), "the suite of the standard is given")
     claim("'/nowhere' has no array_api_tests" in dev.run("array-api", "/nowhere", code=2), "and is one")
     claim("'x' is not a number of seconds" in dev.run("quick", "--seconds", "x", code=2), "quick takes seconds")
@@ -169,7 +169,7 @@ def the_prefix_of_settings_is_the_librarys(dev):
             variable = "".join(words)
             if path.name == "CMakeLists.txt" and not words[3]:
                 continue  # in CMake ${TENON_...} is a CMake variable
-            claim(variable in known, f"{name} reads {variable}, which is no setting: name it without TENON_")
+            claim(variable in known, f"{name} reads {variable}, which is not a setting: name it without TENON_")
 
 
 def main():

@@ -50,11 +50,11 @@ def check_commands(tree, text):
         yield from (f"tenon has no option {option}" for option in re.findall(r"--[a-z-]+", rest) if option not in tree.options)
     for name in re.findall(r"\bTENON_[A-Z_]+", text):
         if name not in tree.settings:
-            yield f"{name} is no setting"
+            yield f"{name} is not a setting"
 
 
 def check_span(tree, page, span):
-    """What is wrong with the text between two backticks."""
+    """Yields the faults of the text between two backticks."""
     if re.search(r"(^|[ /])(dev|tenon) |TENON_", span):
         yield from check_commands(tree, span)
     elif re.fullmatch(r"[\w.-]+(/[\w.-]+)+/?", span):

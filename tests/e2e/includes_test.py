@@ -51,7 +51,7 @@ def judge(path, include, scope, rules):
     reason."""
     folder, allowed = rule_of(path, rules)
     if folder is None:
-        return f"{path}: no include line of {scope}README.md speaks of this folder"
+        return f"{path}: no include line of {scope}README.md names this folder"
     if include.startswith(folder + "/") or "everything" in allowed:
         return None
     target = rule_of(include, rules)[0] or include

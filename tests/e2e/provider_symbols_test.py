@@ -62,7 +62,7 @@ def problems_of_provider(path):
                 yield f"searches the folder {folder}"
     for line in output_of("nm", "-D", "--undefined-only", path).splitlines():
         if "tenon" in line:
-            yield f"wants {line.split()[-1]} from whoever loads it"
+            yield f"wants {line.split()[-1]} from the program that loads it"
     if ".note.tenon" not in output_of("readelf", "-S", "-W", path):
         yield "has no section .note.tenon"
 

@@ -122,7 +122,7 @@ def every_kind_of_change_counts(here):
     here.git("checkout", "-q", "main")
     claim(here.quick(0, "core/vm")[1] == here.quick(0, "core/vm/queue.cpp")[1], "a folder that is named stands for its files")
     claim(here.quick(0, "README.md")[1] == ["run lines"], "a file of the root is looked at by the tests of every file")
-    claim("there is no file 'core/rom.h'" in here.quick(2, "core/rom.h")[0], "a file that is none is refused")
+    claim("there is no file 'core/rom.h'" in here.quick(2, "core/rom.h")[0], "a file that does not exist is refused")
 
 
 def what_fails_is_said(here):
@@ -141,7 +141,7 @@ def the_time_is_kept_and_what_is_left_out_is_named(here):
     text, did = here.quick(0, "core/room.h")
     claim("run near" not in did and "run far_one" in did and "want of time: near\n" in text, text)
     text, did = here.quick(1, "--seconds", "0", "core/room.h")
-    claim(did == [] and "0 passed" in text, "a run without a test is no success")
+    claim(did == [] and "0 passed" in text, "a run without a test is not a success")
 
 
 def the_table_knows_the_tree(sources, build):

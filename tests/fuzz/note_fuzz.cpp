@@ -116,8 +116,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   require_segments(data, size);
-  require(tenon::loader::is_provider_name(note->name), "a name that is none");
-  require(!note->version.empty() && note->version.size() < 32, "a version that is none");
+  require(tenon::loader::is_provider_name(note->name), "an invalid name");
+  require(!note->version.empty() && note->version.size() < 32, "an invalid version");
   const tenon::Status checked = tenon::loader::check_note(note.value(), note->name);
   require(checked.ok() || !checked.message().empty(), "a refusal without a sentence");
   return 0;

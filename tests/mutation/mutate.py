@@ -327,7 +327,7 @@ def main():
     parser.add_argument("--count", type=int, default=100, help="the number of defects that compile")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10 ** 6))
     parser.add_argument("--file", action="append", default=[], metavar="PATTERN", help="only in files that match; `*` is anything; several take turns")
-    parser.add_argument("--minutes", type=float, default=0, help="begin no further defect after so many")
+    parser.add_argument("--minutes", type=float, default=0, help="minutes after which no further defect begins")
     parser.add_argument("--longest", type=int, default=LONGEST_TEST, metavar="SECONDS", help="leave out tests that take longer")
     parser.add_argument("--work", type=Path, default=ROOT / "build" / "mutation")
     options = parser.parse_args()

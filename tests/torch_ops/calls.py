@@ -47,8 +47,8 @@ def require_method(error):
 
 
 def relaxed(error, args, kwargs):
-    """The arguments without what Tenon does not take and what does not change the values, or None. The call counts as a
-    fault all the same, but its values are looked at."""
+    """The arguments without those that Tenon does not take and that do not change the values; None if there are none of
+    that kind. The call still counts as a fault, but its values are compared."""
     if not NO_FIT.search(str(error)):
         return None
     args = list(args)
@@ -171,7 +171,7 @@ def _explained(op, sample, source, expected, result, faults):
 
 
 def _other_of_equals(source, expected, result, faults):
-    """Whether the positions differ, but the elements there are equal."""
+    """True if the positions differ, but the elements there are equal."""
     alone = isinstance(expected, torch.Tensor)
     ours, theirs = (each if alone else each[-1] for each in (result, expected))
     if not (ours.dtype == theirs.dtype == torch.int64) or not (alone or all(detail.startswith("[1]") for _, detail in faults)):
@@ -198,7 +198,7 @@ def _writes(memo, copies, written):
 
 
 def _inside(tensor, base):
-    """Whether a tensor lies in the storage of another one."""
+    """True if a tensor lies in the storage of another one."""
     storage = base.untyped_storage()
     return storage.data_ptr() <= tensor.data_ptr() < storage.data_ptr() + storage.nbytes()
 

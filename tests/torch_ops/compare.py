@@ -1,4 +1,4 @@
-"""What differs between a result of Tenon and one of PyTorch: a list of (kind, detail)."""
+"""The differences between a result of Tenon and one of PyTorch: a list of (kind, detail)."""
 
 import math
 

@@ -22,7 +22,7 @@ class Row:
 
 
 def read(path=PYTORCH):
-    """The rows below the heading. A line of the table that is no row is an error."""
+    """The rows below the heading. A line of the table that is not a row is an error."""
     lines = path.read_text(encoding="utf-8").split(HEADING + "\n", 1)[1].splitlines()
     table = [line for line in lines if line.startswith("|")][2:]
     rows = []

@@ -56,7 +56,7 @@ def _gradient(op, theirs, ours, sample, second):
 
 
 class _Wanted:
-    """What PyTorch gives: the results that want gradients, random weights for them, and the gradients of the leaves."""
+    """PyTorch's answer: the results that want gradients, random weights for them, and the gradients of the leaves."""
 
     def __init__(self, theirs, sample, leaves, generator, second):
         self.theirs, self.sample, self.leaves = theirs, sample, leaves

@@ -65,7 +65,7 @@ def _spellings(name, tail):
 
 
 class Namespace:
-    """What `torch` means in a function of the database that is called with Tenon's tensors."""
+    """The meaning of `torch` in a function of the database that is called with Tenon's tensors."""
 
     def __init__(self, path=""):
         self._path = path

@@ -87,7 +87,7 @@ class Case:
         return []
 
     def _arguments(self, expected, given, step):
-        """What step() is given on both sides: a closure, or nothing once the gradients are set. In one step some are absent."""
+        """The arguments of step() on both sides: a closure, or nothing once the gradients are set. In one step some are absent."""
         if self.info.step_requires_closure:
             return [_closure(expected, self.theirs, self.targets)], [_closure(given, self.ours, self.own_targets)]
         for x, y in zip(self.theirs, self.ours):

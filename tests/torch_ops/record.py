@@ -1,4 +1,4 @@
-"""What a child tells its parent: which case it is at, and how the case ended."""
+"""The messages of a child to its parent: which case it is at, and how the case ended."""
 
 import json
 import os

@@ -19,7 +19,7 @@ def seed(name, dtype):
 
 
 def thin(items, most):
-    """At most so many of the items, evenly spread."""
+    """At most `most` of the items, evenly spread."""
     return items if len(items) <= most else [items[int(i * len(items) / most)] for i in range(most)]
 
 

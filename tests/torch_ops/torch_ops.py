@@ -37,7 +37,7 @@ def chosen(args):
 
 
 def run_all(jobs, entries, add):
-    """Runs the entries in so many children; `add` is given each entry's title and messages, in whatever order."""
+    """Runs the entries in several children; `add` is given each entry's title and messages, in whatever order."""
     waiting, lock, failures = queue.SimpleQueue(), threading.Lock(), []
     for each in entries:
         waiting.put(each)

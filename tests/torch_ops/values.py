@@ -17,7 +17,7 @@ def is_named(value):
 
 
 def mapped(function, value):
-    """`value` with `function` applied to what is no list, tuple or dict in it."""
+    """`value` with `function` applied to what is not a list, tuple or dict in it."""
     if isinstance(value, torch.Size):
         return function(value)
     if is_named(value):

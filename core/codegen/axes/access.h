@@ -14,7 +14,7 @@ enum class Role : uint8_t {
   opaque,  // unknown: the node stays a launch of its own
   map,     // an element of the result is a function of elements of the inputs
   reduce,  // one reduction
-  rows,    // maps and reductions along some dims, such as softmax and norms; it has a decomposition
+  rows,    // maps and reductions along some dims, such as softmax and norms; the op has a decomposition
 };
 
 // Dims of an input and dims of the result that have the same elements in row-major order: the element at index i of the

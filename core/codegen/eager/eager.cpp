@@ -308,7 +308,7 @@ CompiledAnswer answer(const OpCall& call, DeviceState* device, const std::vector
   std::optional<symbolic::Values> sizes;
   const std::shared_ptr<const PatternGraph> recorded = kept().of(call, device, pattern.value(), &sizes, &made.why_not);
   if (recorded == nullptr) {
-    if (made.why_not.empty()) made.why_not = "its recording does not serve this call";
+    if (made.why_not.empty()) made.why_not = "its recording does not fit this call";
     return made;
   }
   std::shared_ptr<graph::AwaitedKernels> awaited;

@@ -27,7 +27,7 @@ typedef __UINT64_TYPE__ uint64_t;
 // Functions that go lane by lane are calls: inlined they take compilers long.
 #define EP_CALL static __attribute__((noinline, unused))
 #define EP_EACH for (int i = 0; i < EP_LANES; ++i)
-// Of what is one instruction for all lanes; clang finds it in steps that are written out.
+// For operations with one instruction for all lanes: clang only finds it if the loop over the lanes is unrolled.
 #if defined(__clang__)
 #define EP_ALL_LANES _Pragma("clang loop unroll(full)") EP_EACH
 #else

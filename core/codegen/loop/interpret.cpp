@@ -275,7 +275,7 @@ class Interpreter {
     written_.clear();
   }
 
-  // The sum of a reduction at a point: of this work-item, or of all that add it up together.
+  // The sum of a reduction at a point: the sum of this work-item, or of all work-items that share the reduction.
   Number total(Id id, const Point& at) {
     const Stage& stage = kernel_.stages[id];
     std::array<int64_t, 2> begin = at_, end{at_[0] + 1, at_[1] + 1};

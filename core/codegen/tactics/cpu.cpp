@@ -275,7 +275,8 @@ class CpuTactic : public Tactic {
     return false;
   }
 
-  // Whether a stage that reads this one has further axes: what is computed again there is computed many times.
+  // True if a stage that reads this one has further axes: recomputing the value there would repeat it for each
+  // position.
   bool is_read_along_more(const Places& places, Id id) const {
     const size_t axes = kernel_.stages[id].axes.size();
     for (size_t reader = id + 1; reader < kernel_.stages.size(); ++reader) {

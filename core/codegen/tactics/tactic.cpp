@@ -158,7 +158,7 @@ std::vector<Node> Tactic::nest(const Places& places, std::vector<Id> stages, con
     }
     const Id axis = next_axis(first, done);
     std::vector<Id> inside, outside;
-    std::vector<bool> later(kernel_.stages.size(), false);  // what reads one of these comes after the loop
+    std::vector<bool> later(kernel_.stages.size(), false);  // readers of these stages come after the loop
     for (const Id stage : stages) {
       // In this order: most stages of a long kernel read one that comes later, and the rest takes time.
       const bool joins =

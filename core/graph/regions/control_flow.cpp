@@ -122,7 +122,7 @@ void check_slices(const TensorList& xs, const ScanOptions& options) {
 }  // namespace
 
 TensorList cond(const Tensor& pred, const Branch& then_fn, const Branch& else_fn, const TensorList& operands) {
-  check_tensors("cond", "the predicate, or an operand behind it,", joined({pred}, operands));
+  check_tensors("cond", "the predicate, or an operand after it,", joined({pred}, operands));
   const Body bodies[] = {then_fn, else_fn};
   return control::apply(Kind::cond, {}, bodies, joined({pred}, operands));
 }

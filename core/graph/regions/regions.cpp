@@ -157,7 +157,7 @@ class Inference {
 
   std::vector<Value> of_loop() {
     if (region(0).outputs().size() != 1) wrong(node_, "its condition gives {} results.", region(0).outputs().size());
-    check_predicate(output(0, 0), "what the condition gives");
+    check_predicate(output(0, 0), "the result of the condition");
     const size_t count = region(1).outputs().size();
     check_carried(1, count, "state");
     std::vector<Value> results;

@@ -248,7 +248,7 @@ size_t count_chunk(const Tensor& input, int64_t chunks, int64_t dim) {
 Tensor pad(const Tensor& input, IntList pad, std::string_view mode, std::optional<Scalar> value) {
   require_defined("pad", "input", input);
   if (pad.size() % 2 != 0 || pad.size() / 2 > static_cast<size_t>(input.rank())) {
-    refuse("pad: the list of {} numbers has not two for each of at most {} axes.", pad.size(), input.rank());
+    refuse("pad: the list has {} numbers; it must have two per axis, for at most {} axes.", pad.size(), input.rank());
   }
   const Scalar fill = value.value_or(Scalar(0));
   PadAttributes attributes{};

@@ -425,7 +425,7 @@ Tensor tensordot(const Tensor& a, const Tensor& b, int64_t dims) {
   require_defined("tensordot", "a", a);
   require_defined("tensordot", "b", b);
   if (dims < 0 || dims > a.rank() || dims > b.rank()) {
-    refuse("tensordot: dims is {}; tensors of ranks {} and {} do not have so many axes.", dims, a.rank(), b.rank());
+    refuse("tensordot: dims is {}; tensors of ranks {} and {} do not have that many axes.", dims, a.rank(), b.rank());
   }
   std::vector<int64_t> of_a, of_b;
   for (int64_t i = 0; i < dims; ++i) {

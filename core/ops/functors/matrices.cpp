@@ -150,7 +150,7 @@ Tensor block_diag(const TensorList& tensors) {
   TensorList blocks;
   for (const Tensor& tensor : tensors) {
     require_defined("block_diag", "tensors", tensor);
-    if (tensor.rank() > 2) refuse("block_diag: a tensor of shape {} is no matrix.", tensor.dims());
+    if (tensor.rank() > 2) refuse("block_diag: a tensor of shape {} is not a matrix.", tensor.dims());
     blocks.push_back(tensor.rank() == 2 ? tensor : tenon::reshape(tensor, {1, tensor.elements()}));
     columns += blocks.back().dim(1);
   }

@@ -308,7 +308,7 @@ Tensor nonzero(const Tensor& input) {
     const int64_t count = size_from("nonzero", tenon::count_nonzero(input));
     return tenon::empty({count, 0}, DType::i64, input.device());
   }
-  constexpr int64_t few = 4096;  // for so many rows or fewer, this costs less than counting first
+  constexpr int64_t few = 4096;  // up to this many rows, this costs less than counting first
   if (is_open(input)) refuse_size("nonzero");
   const int64_t all = input.elements();
   if (all > few) {

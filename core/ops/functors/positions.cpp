@@ -121,14 +121,14 @@ int32_t axes_of(const Tensor& tensor) { return tensor.dtype() == DType::boolean 
 
 int32_t add_index(const Tensor& tensor, int32_t axis, Indexed* indexed) {
   if (tensor.dtype() == DType::boolean) {
-    if (tensor.rank() == 0) refuse("{}: a bool of rank 0 is no mask.", indexed->op);
+    if (tensor.rank() == 0) refuse("{}: a bool of rank 0 cannot be a mask.", indexed->op);
     for (int32_t i = 0; i < tensor.rank(); ++i) {
       if (tensor.dim(i) == indexed->view.dim(axis + i)) continue;
       refuse("{}: a mask of shape {} does not fit axes {} to {} of a tensor of shape {}.", indexed->op, tensor.dims(),
              axis, axis + tensor.rank() - 1, indexed->view.dims());
     }
   } else if (tensor.dtype() == DType::u8) {
-    refuse("{}: a tensor of u8 is a mask to some and positions to others; cast it to bool or i64.", indexed->op);
+    refuse("{}: a tensor of u8 could be a mask or positions; cast it to bool or i64.", indexed->op);
   } else if (!is_integer(tensor.dtype())) {
     refuse("{}: a tensor of {} is neither a mask nor positions.", indexed->op, dtype_name(tensor.dtype()));
   }
@@ -188,7 +188,7 @@ Tensor index_put(const Tensor& input, const TensorList& indices, const Tensor& v
     if (!indexed.tensors.empty() && axis != end) indexed.adjacent = false;
     axis = end = add_index(each, axis, &indexed);
   }
-  if (indexed.tensors.empty()) refuse("{}: indices has no tensor.", op);
+  if (indexed.tensors.empty()) refuse("{}: indices must have at least one tensor.", op);
   return written(indexed, values, accumulate);
 }
 

@@ -216,7 +216,8 @@ TensorList meshgrid(const TensorList& tensors, std::string_view indexing) {
   const auto rank = static_cast<int32_t>(tensors.size());
   Dims dims;
   for (const Tensor& tensor : tensors) {
-    if (tensor.rank() > 1) refuse("meshgrid: a tensor of shape {} is no list.", tensor.dims());
+    if (tensor.rank() > 1)
+      refuse("meshgrid: a tensor of shape {} was given; each must have rank 0 or 1.", tensor.dims());
     dims.push_back(tensor.elements());
   }
   for (int32_t axis = 0; axis < rank; ++axis) {

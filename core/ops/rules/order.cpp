@@ -231,7 +231,8 @@ Status infer_one_hot(const Call& call, typename Call::Meta* outputs) {
   const auto depth = size_of(call, at.depth);
   const int32_t rank = call.inputs[0]->rank();
   TENON_RETURN_IF_ERROR(require_axes(call));
-  if (rank == EP_MAX_RANK) return infer::wrong(call.op->name, "input has rank {} and takes no more axes.", rank);
+  if (rank == EP_MAX_RANK)
+    return infer::wrong(call.op->name, "input has rank {}; the result would have more axes than a tensor can.", rank);
   TENON_RETURN_IF_ERROR(require_axis(call, at.axis, rank + 1));
   if (!expect(depth >= 0)) return infer::wrong(call.op->name, "depth is {}; it must be at least 0.", depth);
   if (at.dtype == DType::none) return infer::wrong(call.op->name, "has no dtype for its result.");

@@ -56,7 +56,7 @@ struct Guarding {
     } catch (const std::exception& exception) {
       return answer<R>(number, slot, exception.what(), args...);
     } catch (...) {
-      return answer<R>(number, slot, "something that is no std::exception", args...);
+      return answer<R>(number, slot, "something that is not a std::exception", args...);
     }
   }
 };

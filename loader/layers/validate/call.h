@@ -20,7 +20,7 @@ class Call {
   Slot slot() const { return slot_; }
   Layer* layer = nullptr;  // null until the first argument gives the device
   Layer* peer = nullptr;   // the second device; handles after it belong to it
-  Clock captured;          // what the host has seen if the call succeeds
+  Clock captured;          // work that the host has seen done if the call succeeds
   Point at;                // the point that the call asks about or waits for
   const char* known = "";  // the rule that says that this point is done; empty: unknown
 

@@ -58,7 +58,7 @@ class TableCheck {
     if (value.bytes == 0) return refuse(fmt::format("value {} has no bytes", index));
     if (constant != (given_.constants[index] != nullptr)) {
       return refuse(fmt::format("value {} {}", index,
-                                constant ? "is a constant without memory" : "is no constant and has memory"));
+                                constant ? "is a constant without memory" : "is not a constant and has memory"));
     }
     if (constant) {
       check_range(call_, *given_.constants[index], desc_.constants[index].offset, value.bytes,
@@ -231,7 +231,8 @@ void check_workspace(Call& call, const Graph& graph, const Argument<const ep_gra
   check_range(call, *launch.workspace, launch.inner.workspace.offset, bytes, "workspace");
   const uint64_t address = reinterpret_cast<uintptr_t>(launch.workspace->host) + launch.inner.workspace.offset;
   if (launch.workspace->host != nullptr && address % block_alignment != 0) {
-    call.refuse("G05", fmt::format("the workspace begins at {}, no multiple of {}", address, block_alignment));
+    call.refuse("G05",
+                fmt::format("the workspace begins at {}, which is not a multiple of {}", address, block_alignment));
   }
 }
 

@@ -69,7 +69,7 @@ void before(Tag<Slot::layout_allocate>, Call& call, Device&, Argument<const ep_o
   check_layout_operand(call, operand.value);
   if (call.refused()) return;
   const Result<ep_layout_info> info = ask(*call.layer, *operand.value);
-  if (info.ok() && info->pool == 0) call.refuse("Y06", "a value of this layout lies in pool 0, and is no image");
+  if (info.ok() && info->pool == 0) call.refuse("Y06", "a value of this layout lies in pool 0, and is not an image");
 }
 
 void after(Tag<Slot::layout_allocate>, Call& call, ep_status, Device&, Argument<const ep_operand_desc*>& operand,

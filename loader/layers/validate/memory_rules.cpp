@@ -32,8 +32,9 @@ void check_multiples(Call& call, std::initializer_list<const Memory*> memories,
     const MemoryPool* pool = memory == nullptr ? nullptr : pool_of(*memory);
     for (const uint64_t number : numbers) {
       if (pool == nullptr || number % pool->copy_granularity == 0) continue;
-      return call.refuse("M12", fmt::format("an offset or size is {}, no multiple of the pool's copy_granularity {}",
-                                            number, pool->copy_granularity));
+      return call.refuse(
+          "M12", fmt::format("an offset or size is {}, which is not a multiple of the pool's copy_granularity {}",
+                             number, pool->copy_granularity));
     }
   }
 }

@@ -36,7 +36,7 @@ Memory* enter_memory(Call& call, ep_buffer* buffer) {
 
 void check_entry(Call& call, const ep_module_desc& desc, const ep_module_entry& entry, std::set<std::string>* names) {
   const std::string name = text_of(entry.name);
-  if (!is_identifier(entry.name)) return call.refuse("Z02", fmt::format("the entry '{}' is no C identifier", name));
+  if (!is_identifier(entry.name)) return call.refuse("Z02", fmt::format("the entry '{}' is not a C identifier", name));
   if (!names->insert(name).second) return call.refuse("Z02", fmt::format("two entries are called {}", name));
   if ((entry.flags & ~known_flags) != 0) {
     call.refuse("Z02", fmt::format("the entry {} has the flags 0x{:x}", name, entry.flags));
@@ -63,7 +63,7 @@ void check_desc(Call& call, const ep_module_desc& desc) {
   for (uint32_t i = 0; i < desc.constant_count && !call.refused(); ++i) {
     const std::string name = text_of(desc.constants[i].name);
     if (!is_identifier(desc.constants[i].name)) {
-      call.refuse("Z02", fmt::format("the constant '{}' is no C identifier", name));
+      call.refuse("Z02", fmt::format("the constant '{}' is not a C identifier", name));
     } else if (!names.insert(name).second) {
       call.refuse("Z02", fmt::format("two constants or entries are called {}", name));
     }

@@ -86,7 +86,7 @@ struct Memory : Object {
   std::map<uint64_t, Opaque> values;  // by offset
 };
 
-// What a stream is recording. The command list keeps it.
+// The recording of a stream. The command list keeps it.
 struct RecordedCommands {
   // Bytes that a recorded call uses.
   struct Access {
@@ -187,7 +187,7 @@ struct Module : Object {
 struct Semaphore : Object {
   Semaphore(Layer* layer, ep_semaphore* handle) : Object(Kind::semaphore, layer, handle) {}
   int32_t counts = 0;        // EP_SEMAPHORE_*
-  uint64_t last_signal = 0;  // of a timeline: the value of the last submitted signal
+  uint64_t last_signal = 0;  // for a timeline: the value of the last submitted signal
 };
 
 // One wrapped device. Never destroyed: handles point to it.
@@ -213,7 +213,7 @@ struct Objects {
   std::unordered_map<const void*, std::unique_ptr<Object>> objects;
   std::unordered_map<const ep_device*, Layer*> devices;  // also closed ones, until the handle is used again
   std::vector<Stream*> streams;  // by number, also destroyed ones; null: the number is free, all its work was seen
-  Clock seen;                    // what the host has seen to be done
+  Clock seen;                    // work that the host has seen done
   Clock seen_alone;              // the part of `seen` that follows from the order within each stream alone
 
   static Objects& instance() {

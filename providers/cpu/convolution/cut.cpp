@@ -3,8 +3,8 @@
 namespace tenon::provider::cpu {
 namespace {
 
-constexpr int64_t kPixelsBytes = 256 * 1024;    // of SRC, read by successive panels of columns
-constexpr uint64_t kWeightsBytes = 384 * 1024;  // of weights that every tile of pixels may read from the L2 cache
+constexpr int64_t kPixelsBytes = 256 * 1024;    // bytes of SRC that successive panels of columns read
+constexpr uint64_t kWeightsBytes = 384 * 1024;  // bytes of weights that every tile of pixels may read from the L2 cache
 
 }  // namespace
 

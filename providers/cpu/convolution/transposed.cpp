@@ -10,7 +10,7 @@
 namespace tenon::provider::cpu {
 namespace {
 
-constexpr int64_t kPixelsBytes = 256 * 1024;  // of SRC, read by successive panels
+constexpr int64_t kPixelsBytes = 256 * 1024;  // bytes of SRC that successive panels read
 
 int64_t divided(int64_t a, int64_t b) { return (a + b - 1) / b; }
 

@@ -24,7 +24,7 @@ bool by_lapack(Matrix<T>* a, Matrix<T>* b, Matrix<T>* x) {
   const T least = least_ratio(*a);
   int rank = 0;
   int info = 0;
-  std::vector<int> pivots(static_cast<size_t>(a->columns));  // 0: the column may be moved
+  std::vector<int> pivots(static_cast<size_t>(a->columns));  // gelsy: 0 means that the column may be moved
   const auto run = [&](T* work, int length) {
     const int lda = a->stride();
     Lapack<T>::gelsy(&a->rows, &a->columns, &b->columns, a->data(), &lda, x->data(), &longer, pivots.data(), &least,

@@ -86,7 +86,8 @@ uint64_t shape_of(const ep_kernel_launch& launch) {
 // One thread needs no time of its items but to stop in the middle of a long launch.
 constexpr int64_t few_for_one_thread = 4096;
 
-// Of so few items per thread each thread takes one range: items of columns are computed at once, the faster the more.
+// With at most this many items per thread, each thread takes one range, because more columns at once are computed
+// faster.
 constexpr int64_t few_items = 16;
 
 // Divides the items from `first` on among threads; `guess` is their estimated time in nanoseconds. Returns the time on

@@ -56,7 +56,7 @@ std::string fresh_path(int file) {
 
 std::unique_ptr<Library> Library::load(const std::string& bytes, std::string* why_not) {
   if (!is_library_of_ours(bytes)) {
-    *why_not = fmt::format("its {} bytes are no shared object for this processor", bytes.size());
+    *why_not = fmt::format("its {} bytes are not a shared object for this processor", bytes.size());
     return nullptr;
   }
   const int file = memfd_create("tenon-kernel", MFD_CLOEXEC | MFD_ALLOW_SEALING);

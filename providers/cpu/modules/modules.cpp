@@ -49,7 +49,7 @@ ep_status load(ep_device* device, const ep_module_desc& desc, const std::string&
     if (!kept.empty()) *out_library = Library::load(kept, &why);
     *out_bytes = kept.size();
     if (*out_library != nullptr) {
-      log_line(host, EP_LOG_DEBUG, "compile", "module %s: kept from an earlier time", shown(desc.name).c_str());
+      log_line(host, EP_LOG_DEBUG, "compile", "module %s: read from the cache", shown(desc.name).c_str());
       return EP_STATUS_OK;
     }
   }

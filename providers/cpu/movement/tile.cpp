@@ -131,7 +131,7 @@ void stream_strip(void* dst, int64_t dst_stride, const void* from, int64_t src_s
   int64_t at = 0;
   for (int64_t i = 0; i < rows; i += 16 / sizeof(T)) {
     for (int64_t j = 0; j < columns; j += line<T>) {
-      for (int64_t k = 0; k < line<T> / 4; ++k) {  // as many cache lines as are written below
+      for (int64_t k = 0; k < line<T> / 4; ++k) {  // the number of cache lines written below
         __builtin_prefetch(ahead + at, 0, 2);      // to the L2 cache
         if ((at += line<T>) < rows) continue;
         at = 0;

@@ -18,7 +18,8 @@ struct Tiling {
   bool cuts(const ep_primitive_desc& desc) const;
 };
 
-// Work that takes longer is cut, in nanoseconds on one thread; and how much of it makes a tile.
+// Work is cut into tiles if it takes longer than `tiled_from`; a tile takes about `tile_work`. Both are nanoseconds on
+// one thread.
 constexpr int64_t tiled_from = 300'000'000;
 constexpr int64_t tile_work = 100'000'000;
 

@@ -76,7 +76,7 @@ struct Candidates {
     list[at] = entry;
     if (count == k) note_last();
   }
-  // A later element with the key of the k-th one comes after it, so it is no candidate.
+  // A later element with the key of the k-th one comes after it, so it is not a candidate.
   void note_last() {
     is_full = true;
     const U last = Make::key(list[k - 1]);

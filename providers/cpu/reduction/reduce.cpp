@@ -22,7 +22,7 @@ constexpr int64_t merge_after = 256;   // rows that are summed in f32 before the
 constexpr int64_t longest_row = 4096;  // elements that are summed in f32
 constexpr int64_t few = 16;            // elements of a row that is too short for its own loop
 constexpr int64_t column_width = 256;  // columns per thread and call
-constexpr int64_t wide_width = 2048;   // the same if there are so many elements that rows come from memory
+constexpr int64_t wide_width = 2048;   // the same if the rows are read from memory, not from a cache
 constexpr int64_t from_memory = int64_t{4} << 20;
 constexpr int64_t most_pieces = 64;
 

@@ -142,7 +142,7 @@ Refusal Reduce::bytes_why_not(const ep_device& device, const ep_primitive_desc& 
   const int32_t op = desc.attributes.reduce.op;
   if (op != EP_REDUCE_any && op != EP_REDUCE_all) return Refusal::because("reduction %d is neither any nor all", op);
   if (desc.operand_count > 1 && desc.operands[1].dtype != EP_DTYPE_bool) {
-    return Refusal::because("%s is no truth value of a byte", dtype_name(desc.operands[1].dtype));
+    return Refusal::because("%s is not a truth value of a byte", dtype_name(desc.operands[1].dtype));
   }
   return why_not(device, desc, info);
 }

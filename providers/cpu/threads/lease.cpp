@@ -116,8 +116,8 @@ int32_t levels_of(int64_t nanoseconds, int32_t width) {
 
 constexpr int32_t most_width = 256;
 
-// Long work is cut into rounds, each of them a region, so that it can stop between two of them. There are not so many
-// that the product of a number of elements and a number of parts could exceed 64 bits.
+// Long work is cut into rounds, each of them a region, so that it can stop between two of them. Their
+// number is limited, so that elements times parts fits in 64 bits.
 constexpr int64_t round_length = 20'000'000;
 constexpr int64_t most_rounds = 4096;
 

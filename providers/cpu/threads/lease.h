@@ -60,7 +60,7 @@ void run_parts(int32_t width, int64_t nanoseconds, const Body& body) {
       &body);
 }
 
-// Work of so many nanoseconds may ask the clock whether it is time to ask the host whether to stop.
+// Work of at least this many nanoseconds may check whether the host wants it to stop.
 constexpr int64_t worth_stopping = 100'000;
 
 // Runs body(part, parts) for every part, on as many threads as the lease gives.

@@ -13,8 +13,8 @@ constexpr int64_t least_split = 64;                // keys per split
 constexpr int64_t most_folded = int64_t{1} << 24;  // rows of a unit, which the kernels divide as floats
 constexpr int64_t few_rows = 16;
 
-// The shared memory of a kernel in attention.cu: rows of queries and two tiles of keys. PLAIN has one row and the
-// weights of its keys.
+// The shared memory of a kernel in attention.cu: rows of queries and two tiles of keys. The variant PLAIN
+// holds one row and the weights of its keys.
 struct Tile {
   const char* name;  // without the dtype suffix
   int64_t width, rows, keys, size;

@@ -323,7 +323,7 @@ Refusal check_attributes(const ep_convolution_attributes& given) {
 
 // Below this, the number of launches decides, and cuDNN has fewer.
 constexpr double least_preferred_work = 1e9;
-// With so many rows, a product in f32 is faster than cuDNN even with the time for copying columns.
+// From this many rows on, a product in f32 is faster than cuDNN even with the time for copying columns.
 constexpr int64_t least_preferred_rows = 256;
 
 // True if the product is faster than cuDNN, measured on an H100 with cuDNN 9 (providers/DECISIONS.md).

@@ -20,7 +20,7 @@ class ConvolutionTail {
   // Applies the tail to the product at address `product`.
   ep_status run(ep_stream* stream, const ep_launch& launch, ep_buffer product, ep_error** error) const;
 
-  // product(), computed before the tail is made. Pure.
+  // The operand that product() will return. Pure; usable before a tail is made.
   static ep_operand_desc product_of(const ep_primitive_desc& desc, bool channels_last);
 
  private:

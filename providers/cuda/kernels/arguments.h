@@ -108,7 +108,7 @@ struct ReduceArguments {
   int32_t reserved;
   int64_t parts;
   int64_t part_length;   // elements of the reduced axes per part
-  int64_t finish_count;  // the n that finish divides by
+  int64_t finish_count;  // the divisor of `finish`
   AxisSet kept;
   AxisSet reduced;
 };

@@ -123,9 +123,9 @@ TENON_ON_GPU void multiply_one(BFloat, float (&sum)[4], const uint32_t (&a)[4], 
 }
 
 // sums[t][first + n] += a[t] * b[n] for all t and n, by a warp; a[t] is 16 x 16 elements, b[n] 16 x 8. Let `row` = lane
-// / 4 and `pair` = 2 * (lane % 4). A thread holds of a sum: the columns pair and pair + 1 of row `row`, then of row +
-// 8. Of a[t]: the same of columns 0 to 7, then of columns 8 to 15. Of b[n], two of which share an array: rows pair and
-// pair + 1 of column `row`, then rows pair + 8 and pair + 9.
+// / 4 and `pair` = 2 * (lane % 4). Each thread holds these parts. Of a sum: columns pair and pair + 1 of row `row`,
+// then of row + 8. Of a[t]: the same elements of columns 0 to 7, then of columns 8 to 15. Of b[n], two of which share
+// an array: rows pair and pair + 1 of column `row`, then rows pair + 8 and pair + 9.
 template <class Storage, int tiles, int columns, int pairs>
 TENON_ON_GPU void multiply(float (&sums)[tiles][columns][4], int first, const uint32_t (&a)[tiles][4],
                            const uint32_t (&b)[pairs][4]) {

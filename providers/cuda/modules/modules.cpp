@@ -49,7 +49,7 @@ ep_status make_code(ep_module* module, const ep_module_desc& desc, uint64_t* out
   const std::string kept = kept_binary(host, everything);
   *out_bytes = kept.size();
   if (!kept.empty() && load(module, desc, kept, nullptr) == EP_STATUS_OK) {
-    log_line(host, EP_LOG_DEBUG, "compile", "module %s: kept from an earlier time", shown(desc.name).c_str());
+    log_line(host, EP_LOG_DEBUG, "compile", "module %s: read from the cache", shown(desc.name).c_str());
     return EP_STATUS_OK;
   }
   const CompileResult compiled = device->compiler->compile(source);

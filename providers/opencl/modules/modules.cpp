@@ -88,7 +88,7 @@ ep_status make_program(Build* build, uint64_t* out_bytes) {
   const std::string kept = kept_binary(host, everything);
   *out_bytes = kept.size();
   if (!kept.empty() && build->from_binary(kept) == CL_SUCCESS) {
-    log_line(host, EP_LOG_DEBUG, "compile", "module %s: kept from an earlier time", shown(build->desc.name).c_str());
+    log_line(host, EP_LOG_DEBUG, "compile", "module %s: read from the cache", shown(build->desc.name).c_str());
     return EP_STATUS_OK;
   }
   const std::string& name = compiler.toolchain().name;

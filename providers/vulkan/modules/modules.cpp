@@ -40,7 +40,7 @@ ep_status make_words(ep_device* device, const ep_module_desc& desc, const std::s
   const std::string everything = device->compiler->everything_of(source);
   *out_words = spirv_words(kept_binary(host, everything));
   if (!out_words->empty()) {
-    log_line(host, EP_LOG_DEBUG, "compile", "module %s: kept from an earlier time", shown(desc.name).c_str());
+    log_line(host, EP_LOG_DEBUG, "compile", "module %s: read from the cache", shown(desc.name).c_str());
     return EP_STATUS_OK;
   }
   const CompileResult compiled = device->compiler->compile(source);

@@ -8,7 +8,7 @@
 namespace tenon::provider::vulkan {
 namespace {
 
-constexpr uint32_t look_every = 64;  // an idle device gets the open batch after every so many operations
+constexpr uint32_t look_every = 64;  // operations after which an idle device gets the open batch
 constexpr uint64_t most_in_flight = UINT64_C(64)
                                     << 20;  // limit of staged bytes; beyond it, a transfer waits for the oldest batch
 constexpr uint64_t longest_farewell =

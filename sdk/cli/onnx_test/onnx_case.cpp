@@ -111,7 +111,8 @@ std::string run_data_set(const onnx::Model& model, const std::string& set, const
     std::string text = difference(outputs[i], expected, tolerance);
     if (!text.empty() && outputs[i].is_tensor() && expected.is_tensor() && draws(model, inputs)) {
       text = difference_of_draws(outputs[i].tensor(), expected.tensor(), tolerance);
-      if (text.empty()) result->sentence = "its random numbers are spread as the expected ones, which are others";
+      if (text.empty())
+        result->sentence = "its random numbers have the distribution of the expected ones, but other values";
     }
     if (!text.empty())
       return fmt::format("output '{}' of {}: {}", model.outputs()[i].name, fs::path(set).filename().string(), text);

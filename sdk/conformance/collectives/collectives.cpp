@@ -505,7 +505,8 @@ Status leaves_nothing(Ranks& ranks) {
   if (ranks.host.bytes_held() != 0) {
     return broken("J11", "after shutdown it holds {} bytes of the host's memory", ranks.host.bytes_held());
   }
-  if (ranks.host.errors_alive() != 0) return broken("J11", "after shutdown {} errors live", ranks.host.errors_alive());
+  if (ranks.host.errors_alive() != 0)
+    return broken("J11", "after shutdown {} errors are still held", ranks.host.errors_alive());
   return {};
 }
 
@@ -517,13 +518,13 @@ const std::vector<CollectivesTest>& collectives_tests() {
       {"describe/alike", "J03", "it describes itself the same each time", described_alike},
       {"world/joins", "J04", "every rank is one of all", join},
       {"world/once", "J04", "a process joins once", joins_once},
-      {"exchanges/kinds", "J05", "each kind gives what it says, for each element type and reduction", every_kind},
-      {"exchanges/any_rank", "J05", "a receive takes what comes from any rank", from_any_rank},
-      {"exchanges/refusals", "J07", "what cannot be is refused by the right code", refusals},
-      {"exchanges/pending", "J08", "a wait says that nothing has come yet", pending},
+      {"exchanges/kinds", "J05", "each kind computes its result, for each element type and reduction", every_kind},
+      {"exchanges/any_rank", "J05", "a receive from any rank takes any message", from_any_rank},
+      {"exchanges/refusals", "J07", "an impossible call is refused with the right code", refusals},
+      {"exchanges/pending", "J08", "a wait reports that nothing has arrived yet", pending},
       {"exchanges/at_once", "J08", "a start waits for nobody", starts_at_once},
       {"exchanges/order", "J09", "exchanges under way match in order", keep_order},
-      {"communicators/split", "J10", "colors and keys decide", splits},
+      {"communicators/split", "J10", "colors and keys determine a split", splits},
       {"communicators/apart", "J10", "communicators do not mix", stay_apart},
       {"teardown/leaves_nothing", "J11", "nothing is held after shutdown", leaves_nothing},
   };

@@ -81,8 +81,8 @@ Status must_leave_out(Subject& subject, const std::vector<cases::Case>& tests, s
   return broken("G01", "graph_capability takes {} with {}", tests[index].name, unknown.what);
 }
 
-// Runs `tests` as one graph. If the device does not accept the graph, this is no failure, and `refusal` (if not null)
-// gets the reason.
+// Runs `tests` as one graph. If the device does not accept the graph, this is not a failure, and `refusal` (if not
+// null) gets the reason.
 Status run_graph(Subject& subject, const Stream& stream, const std::vector<cases::Case>& tests,
                  GraphWork::Options options, Status* refusal = nullptr) {
   GraphWork work(subject, tests, options);

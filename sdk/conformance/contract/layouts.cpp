@@ -177,7 +177,7 @@ Status check_result(Subject& subject, const Stream& stream, const Wish& wish, co
   if (ran.ok()) ran = work.run(stream);
   if (ran.code() == Code::unsupported) {
     if (!all) return {};
-    return broken("Y03", "with every wish for a layout followed the device refuses: {}", ran.message());
+    return broken("Y03", "in the layouts that it prefers the device refuses: {}", ran.message());
   }
   TENON_RETURN_IF_ERROR(ran);
   const Status right = work.compare();

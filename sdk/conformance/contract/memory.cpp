@@ -50,7 +50,8 @@ Status memory_aligned(Subject& subject) {
       TENON_ASSIGN_OR_RETURN(uint8_t* const address, map(subject, block));
       ++looked_at;
       if (reinterpret_cast<uintptr_t>(address) % alignment != 0) {
-        return broken("M03", "a block of {} bytes in pool {} starts at no multiple of {}", size, pool, alignment);
+        return broken("M03", "a block of {} bytes in pool {} does not start at a multiple of {}", size, pool,
+                      alignment);
       }
     }
   }

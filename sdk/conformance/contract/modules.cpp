@@ -182,7 +182,7 @@ struct Bytes {
     TENON_RETURN_IF_ERROR(subject.finish(stream));
     const bool before = std::equal(image.begin(), image.begin() + kGuard, now->begin());
     const bool behind = std::equal(image.end() - kGuard, image.end(), now->end() - kGuard);
-    if (!before || !behind) return broken("P06", "a kernel wrote beside {}", what);
+    if (!before || !behind) return broken("P06", "a kernel wrote outside of {}", what);
     return std::vector<uint8_t>(now->begin() + kGuard, now->end() - kGuard);
   }
   ep_buffer buffer() const { return {memory.get(), kGuard}; }
@@ -352,7 +352,7 @@ Status refuse_wrong_text(Subject& subject, const Dialect& dialect) {
                   code_name(made.status().code()));
   }
   if (made.status().message().find('3') == std::string::npos) {
-    return broken("Z04", "the error stands in line 3, and the sentence does not say so: {}", made.status().message());
+    return broken("Z04", "the error is in line 3, but the message does not say so: {}", made.status().message());
   }
   if (text.diagnoses != 1 || text.output.empty()) {
     return broken("Z04", "diagnose was called {} times for a text with an error", text.diagnoses);
@@ -369,7 +369,7 @@ Status modules_described(Subject& subject) {
     auto second = first;
     const Status status = subject.call("dialect_info", subject.ops.dialect_info, subject.device, index, &first);
     const Status again = subject.call("dialect_info", subject.ops.dialect_info, subject.device, index, &second);
-    if (status.code() != again.code()) return broken("Z01", "it describes dialect number {} only now and then", index);
+    if (status.code() != again.code()) return broken("Z01", "it describes dialect number {} only sometimes", index);
     if (status.code() == Code::not_found)
       return index == 0 ? skipped("it names no dialect: {}", status.message()) : Status();
     TENON_RETURN_IF_ERROR(status);

@@ -53,7 +53,7 @@ Status Moves::fetch(const Memory& memory, uint64_t offset, uint64_t size) {
   TENON_RETURN_IF_ERROR(subject_.download(stream_, memory, offset, {got_.data() + 1, size}));
   TENON_RETURN_IF_ERROR(subject_.finish(stream_));
   if (got_.front() == 0x3c && got_.back() == 0x3c) return {};
-  return broken("M08", "a download of {} bytes from offset {} wrote beside its place", size, offset);
+  return broken("M08", "a download of {} bytes from offset {} wrote outside of its place", size, offset);
 }
 
 Status Moves::check(const Memory& memory, const std::vector<uint8_t>& want, std::string_view what) {

@@ -165,7 +165,7 @@ void check_axes(const graph::Graph& graph, ExportOptions* options) {
     const auto at = std::find(names.begin(), names.end(), name);
     if (at == names.end()) {
       throw Error(Code::invalid_argument,
-                  fmt::format("{}: dynamic_axes names '{}', which is no input.", options->name, name));
+                  fmt::format("{}: dynamic_axes names '{}', which is not an input.", options->name, name));
     }
     const int64_t rank = graph[graph.inputs()[static_cast<size_t>(at - names.begin())]].dims.rank();
     std::map<int64_t, std::string> counted;

@@ -103,7 +103,7 @@ void max_pool_with_indices(NodeWriter& n) {
 void avg_pool(NodeWriter& n) {
   refuse_dilation(n);
   WrittenAttributes attributes = pooling(n);
-  // The part of the last window beyond the input is no padding and must not count in the mean.
+  // The part of the last window beyond the input is not padding and must not count in the mean.
   const bool beyond = attributes.back().first == "ceil_mode";
   const bool counts = !beyond && n.attributes<PoolingAttributes>().window.op == EP_POOLING_AVERAGE_INCLUDE_PAD;
   attributes.emplace_back("count_include_pad", int64_t{counts ? 1 : 0});

@@ -21,7 +21,7 @@ constexpr size_t kElements = std::size(kPath) - 1;
 
 }  // namespace
 
-// Walks the fields of a file down to the elements of weights, and skips these elements. Bytes that are no protobuf are
+// Walks the fields of a file down to the elements of weights, and skips these elements. Bytes that are not protobuf are
 // read whole, so that the parser can report the error.
 class Scanner {
  public:

@@ -41,7 +41,7 @@ class NodeContext {
   bool has(size_t i) const { return i < node_.inputs.size() && node_.inputs[i] >= 0; }
   bool wants(size_t i) const { return i < node_.outputs.size() && node_.outputs[i] >= 0; }
 
-  // Input i on the node's device. Errors: the node has no input i, or it is no tensor of numbers.
+  // Input i on the node's device. Errors: the node has no input i, or it is not a tensor of numbers.
   const Tensor& input(size_t i);
   // Input i of any kind, on any device.
   const Value& value(size_t i) const;

@@ -115,7 +115,7 @@ bool stays_on_host(DType dtype, int64_t elements);
 [[noreturn]] void malformed(const std::string& what);
 
 // Decodes and checks `bytes`, the content of `files.model` if that is given. A well-formed part that cannot run (an
-// operator without a translator, a value that is no tensor) adds a line to `refusals`. A model with refusals cannot
+// operator without a translator, a value that is not a tensor) adds a line to `refusals`. A model with refusals cannot
 // run; it only serves to find further refusals.
 ParsedModel parse_model(std::string_view bytes, TensorFiles files, Device device, std::vector<std::string>* refusals);
 

@@ -35,8 +35,8 @@ struct NumberRule {
   enum class Form : uint8_t { free, gives, equals, word, sizes, count };
   Form form = Form::free;
   std::string_view attribute;
-  std::string_view letter;        // for gives, equals and word: the letter; for count: the list, or empty
-  std::string_view word;          // for word
+  std::string_view letter;  // the letter of a `gives`, `equals` or `word` rule; the list of a `count` rule, or empty
+  std::string_view word;    // for word
   std::optional<int64_t> absent;  // for gives: the letter's value if the attribute is absent
   std::vector<SizeTerm> terms;    // for sizes
   int64_t times = 1;              // for count

@@ -25,7 +25,7 @@ TYPES = {"float16": "f16", "float": "f32", "double": "f64", "bfloat16": "bf16", 
          "float8e4m3fn": "f8e4m3fn", "float8e5m2": "f8e5m2", "float8e4m3fnuz": "f8e4m3fnuz",
          "float8e5m2fnuz": "f8e5m2fnuz", "float8e8m0": "f8e8m0", "float6e2m3": "f6e2m3", "float6e3m2": "f6e3m2",
          "float4e2m1": "f4e2m1", "int4": "i4", "uint4": "u4", "int2": "i2", "uint2": "u2", "string": "string"}
-NO_TENSORS = ("seq", "optional", "map")  # for values that are no tensors, the rules only have the kind
+NO_TENSORS = ("seq", "optional", "map")  # for values that are not tensors, the rules only have the kind
 GROUPS = {"floats": ["f16", "f32", "f64"], "ints": ["i8", "i16", "i32", "i64"], "uints": ["u8", "u16", "u32", "u64"],
           "f8": ["f8e4m3fn", "f8e5m2"]}
 KINDS = {"FLOAT": "float", "INT": "int", "STRING": "text", "FLOATS": "floats", "INTS": "ints", "STRINGS": "texts",

@@ -67,7 +67,7 @@ constexpr std::pair<Text, TypeSet> kGroups[] = {
     {"f8", set_of(DType::f8e4m3fn, DType::f8e5m2)},
 };
 
-// Types that are no dtypes: their word in operators.def and their name in messages.
+// Types that are not dtypes: their word in operators.def and their name in messages.
 struct KindRow {
   Text word, name;
   TypeId type;

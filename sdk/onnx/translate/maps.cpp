@@ -106,7 +106,7 @@ Value cast_values(NodeContext& n, const Value& values) {
   if (!of_words) numbers = numbers_in<double>(values);
   for (const std::string& word : of_words ? values.strings() : Strings()) {
     const std::optional<double> number = text::to_number(word);
-    if (!number) n.invalid(fmt::format("'{}' is no number", word));
+    if (!number) n.invalid(fmt::format("'{}' is not a number", word));
     numbers.push_back(*number);
   }
   const auto count = static_cast<int64_t>(numbers.size());

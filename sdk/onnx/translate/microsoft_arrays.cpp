@@ -21,7 +21,7 @@ constexpr int64_t kMostElements = int64_t{1} << 28;
 
 TensorList expand_dims(NodeContext& n) {
   const int64_t axis = n.normalise_axis(n.scalar(1).to_int(), n.rank(0) + 1);
-  if (n.rank(0) == EP_MAX_RANK) n.invalid(fmt::format("its input has rank {}, the greatest", n.rank(0)));
+  if (n.rank(0) == EP_MAX_RANK) n.invalid(fmt::format("its input already has the greatest rank, {}", n.rank(0)));
   return {unsqueeze(n.input(0), axis)};
 }
 

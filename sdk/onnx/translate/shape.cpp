@@ -254,7 +254,7 @@ TensorList translate_split(NodeContext& n) {
     n.invalid("its attribute num_outputs does not say how many outputs it has");
   if (!sizes && n.version() < 18 && length % parts != 0) {
     n.invalid(
-        fmt::format("an axis of {} cannot be cut into {} equal parts, as versions before 18 want", length, parts));
+        fmt::format("an axis of {} cannot be cut into {} equal parts, as versions before 18 require", length, parts));
   }
   if (!sizes) sizes = even_parts(length, parts);
   if (sizes->size() < n.output_count())

@@ -252,7 +252,7 @@ ValueList cast_text(NodeContext& n) {
   for (const std::string& text : strings(n, 0)) {
     const std::optional<int64_t> integer = is_integer(dtype) ? text::to_integer(text) : std::nullopt;
     const std::optional<double> number = integer ? static_cast<double>(*integer) : text::to_number(text);
-    if (!number) n.invalid(fmt::format("'{}' is no number", text));
+    if (!number) n.invalid(fmt::format("'{}' is not a number", text));
     numbers.push_back(*number);
     integers.push_back(integer.value_or(Scalar(*number).to_int()));
   }

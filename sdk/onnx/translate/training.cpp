@@ -21,7 +21,7 @@ struct Parameter {
 std::vector<Parameter> parameters(NodeContext& n, size_t states) {
   const size_t each = 2 + states, given = n.input_count() - 2;
   if (n.input_count() < 2 || given % each != 0)
-    n.invalid(fmt::format("it has {} tensors behind rate and step, which is no multiple of {}", given, each));
+    n.invalid(fmt::format("it has {} tensors after rate and step, which is not a multiple of {}", given, each));
   const size_t count = given / each;
   const double penalty = n.number("norm_coefficient", 0.0);
   std::vector<Parameter> list;

@@ -27,7 +27,7 @@ struct Translator {
   int32_t until = kNewestOpset;
   // Returns the outputs in the operator's order. Unused outputs may be undefined.
   TensorList (*translate)(NodeContext& node) = nullptr;
-  // Used instead of `translate` for operators with inputs or outputs that are no tensors of numbers.
+  // Used instead of `translate` for operators with inputs or outputs that are not tensors of numbers.
   ValueList (*translate_values)(NodeContext& node) = nullptr;
   // Why the node cannot run, judged only by its attributes; empty if it can. May be NULL.
   std::string (*why_not)(const Node& node) = nullptr;
@@ -74,7 +74,7 @@ std::span<const Translator> window_translators();
 // Rows for nodes with strings. The operators also have a row for numbers in another list.
 std::span<const Translator> text_forms();
 
-// The version of ai.onnx whose rules a copied operator of com.microsoft follows; 0 if the operator is no copy.
+// The version of ai.onnx whose rules a copied operator of com.microsoft follows; 0 if the operator is not a copy.
 int32_t copied_version(std::string_view domain, std::string_view op_type);
 
 // The translator for `node`, or NULL with the reason as a sentence.

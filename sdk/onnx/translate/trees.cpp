@@ -88,7 +88,7 @@ Doubles numbers(NodeContext& n, const std::string& name) {
   if (n.find(name + "_as_tensor") != nullptr || (n.find(name) != nullptr && n.find(name)->tensor.defined())) {
     const std::string held = n.find(name + "_as_tensor") != nullptr ? name + "_as_tensor" : name;
     const Tensor& tensor = n.require(held, Attribute::Kind::tensor).tensor;
-    if (!tensor.defined()) n.invalid(fmt::format("its {} is no tensor of numbers", held));
+    if (!tensor.defined()) n.invalid(fmt::format("its {} is not a tensor of numbers", held));
     NodeContext::require_eager();
     return cast(tensor, DType::f64).to_host<double>();
   }

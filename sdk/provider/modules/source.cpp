@@ -100,7 +100,7 @@ ep_status check_entry(const Check& check, const ep_module_entry& entry, const ep
   constexpr uint64_t known = EP_ENTRY_FLAG_FAULTS | EP_ENTRY_FLAG_WORKSPACE | EP_ENTRY_FLAG_SCRATCH;
   if (!is_identifier(to_view(entry.name))) {
     return check.refuse(EP_STATUS_INVALID_ARGUMENT,
-                        fmt::format("names the entry '{}', which is no C identifier", shown(entry.name)));
+                        fmt::format("names the entry '{}', which is not a C identifier", shown(entry.name)));
   }
   const std::string name = shown(entry.name);
   if ((entry.flags & ~known) != 0) {
@@ -178,7 +178,7 @@ ep_status check_module(const ep_host* host, const ep_module_desc& desc, const ep
     const ep_module_constant& constant = desc.constants[i];
     if (!is_identifier(to_view(constant.name))) {
       return check.refuse(EP_STATUS_INVALID_ARGUMENT,
-                          fmt::format("names the constant '{}', which is no C identifier", shown(constant.name)));
+                          fmt::format("names the constant '{}', which is not a C identifier", shown(constant.name)));
     }
     if (number_of(constant.value.dtype) == Number::none) {
       return check.refuse(EP_STATUS_UNSUPPORTED, fmt::format("gives the constant {} the unknown element type {}",

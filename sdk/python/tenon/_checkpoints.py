@@ -91,7 +91,7 @@ class _State:
             try:
                 container[key] = _like(container[key], json.loads(texts[name]))
             except ValueError:
-                raise ValueError(f"{self.caller}: '{name}' of the checkpoint is no number and no text in JSON: {texts[name]!r}.") from None
+                raise ValueError(f"{self.caller}: '{name}' of the checkpoint is not a number and no text in JSON: {texts[name]!r}.") from None
         for finish in self.finishes:
             finish()
 

@@ -201,7 +201,7 @@ def _copies(name, of, keep=public):
     def copy(input, *args, **kwargs):
         made = of(input, *args, **kwargs)
         return tuple(_tenon.clone(each) for each in made) if isinstance(made, (tuple, list)) else _tenon.clone(made)
-    copy.__name__, copy.__doc__ = name, f"A copy of what {name.removesuffix('_copy')} gives."
+    copy.__name__, copy.__doc__ = name, f"Like {name.removesuffix('_copy')}, but returns a copy."
     keep(copy)
 
 

@@ -394,5 +394,5 @@ def tensordot(a, b, dims=2):
 @spelling
 def linalg_lu_factor(input, *, pivot=True):
     if not pivot:
-        raise _tenon.Unsupported("linalg_lu_factor: rows are always exchanged; pivot=False is not there.")
+        raise _tenon.Unsupported("linalg_lu_factor: pivot=False is not supported; rows are always exchanged.")
     return _tenon.linalg_lu_factor(input)

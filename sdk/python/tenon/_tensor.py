@@ -192,7 +192,7 @@ def numpy(self, *, force=False):
     detaches it."""
     import numpy
     if self.requires_grad and not force:
-        raise _tenon.InvalidArgument("numpy(): the tensor wants a gradient, which writes to the array would not reach; call detach() first.")
+        raise _tenon.InvalidArgument("numpy(): the tensor wants a gradient, and autograd does not see writes to the array; call detach() first.")
     return numpy.asarray(self.detach())
 
 
@@ -337,7 +337,7 @@ def to_device(self, device, /, *, stream=None):
 
     Errors: `stream` is given. Streams are not visible to callers."""
     if stream is not None:
-        raise ValueError("to_device: stream must be None; what was submitted before is seen in any case.")
+        raise ValueError("to_device: stream must be None; the result includes all work submitted before in any case.")
     return self.to(device=device)
 
 

@@ -117,7 +117,7 @@ class Watch:
             elif event == "return" and argument is not None and frame.f_back is not None:
                 self._returned(frame.f_back, argument)
         except Exception as error:  # the object raises errors when its attributes are read
-            warnings.warn(f"{self._name}: a compiled function does not see all that {frame.f_code.co_name} reads, since it met {error!r}.", RuntimeWarning)
+            warnings.warn(f"{self._name}: a compiled function may miss values that {frame.f_code.co_name} reads, because reading them raised {error!r}.", RuntimeWarning)
         if callable(self._before):
             self._before(frame, event, argument)
 

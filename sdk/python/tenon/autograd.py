@@ -331,12 +331,12 @@ class Function:
     @staticmethod
     def forward(ctx: Any, *args: Any, **kwargs: Any) -> Any:
         """Returns the result, a Tensor or a tuple."""
-        raise NotImplementedError("forward of this Function is not written.")
+        raise NotImplementedError("This Function does not define forward.")
 
     @staticmethod
     def backward(ctx: Any, *args: Any, **kwargs: Any) -> Any:
         """Returns the gradients of the arguments from those of the results. None means no gradient."""
-        raise NotImplementedError("backward of this Function is not written.")
+        raise NotImplementedError("This Function does not define backward.")
 
     @classmethod
     def apply(cls, *args: Any) -> Any:

@@ -69,8 +69,8 @@ class _Program:
         # Nothing says which recording served a call, so all of them must give one structure.
         if self._results != found:
             raise _tenon.InvalidArgument(
-                f"{self._name}: it gave {self._results} at first and {found} now; what is no tensor in its results "
-                "must stay as it is. Give a tensor, or a function without it.")
+                f"{self._name}: it gave {self._results} at first and {found} now; results that are not tensors must stay "
+                "the same. Return a tensor, or leave the value out.")
         return made
 
     def _is_recorded(self):
@@ -129,7 +129,7 @@ class Compiled:
             if len(programs) >= _MOST_STATES:
                 return self._tell(f"for {_MOST_STATES} states of Python", change, "Make what changes a tensor, which each run reads.")
             if not programs and len(self._programs) >= _MOST_STRUCTURES:
-                return self._tell(f"with {_MOST_STRUCTURES} kinds of arguments", "what is no tensor in its arguments has changed",
+                return self._tell(f"with {_MOST_STRUCTURES} kinds of arguments", "an argument that is not a tensor has changed",
                                   "Make what changes a tensor.")
             program = _Program(self._function, self._options, structure)
             self._programs[structure] = (program, *programs)

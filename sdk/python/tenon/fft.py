@@ -21,7 +21,7 @@ def _require_pairs(op: str, input: Tensor) -> None:
 
 
 def _axes(rank: int, s: Sequence[int] | None, dim: Any) -> list[int]:
-    """Returns the axes to transform: dim; else the last axes, as many as s has lengths; else all."""
+    """Returns the axes to transform: dim; without it the last len(s) axes; without both all axes."""
     if dim is not None:
         axes = [dim] if hasattr(dim, "__index__") else list(dim)
         if s is not None and len(s) != len(axes):

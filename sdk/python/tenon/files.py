@@ -32,7 +32,7 @@ def _named(object):
 def _kind(path):
     kind = os.path.splitext(path)[1].lower()
     if kind not in (".npy", ".npz", ".safetensors"):
-        raise ValueError(f"'{path}' ends in none of .npy, .npz, .safetensors, which say how a file is written.")
+        raise ValueError(f"'{path}' must end in .npy, .npz or .safetensors, which selects the format.")
     return kind
 
 

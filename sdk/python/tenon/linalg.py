@@ -207,7 +207,7 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> Any:
     """lu_factor, and info, which is always 0."""
     if not pivot:
-        raise tenon.Unsupported("linalg.lu_factor_ex: rows are always exchanged; pivot=False is not there.")
+        raise tenon.Unsupported("linalg.lu_factor_ex: pivot=False is not supported; rows are always exchanged.")
     _require_matrices("lu_factor_ex", A)
     factors, pivots = tenon.linalg_lu_factor(A.detach())
     if A.requires_grad and A.numel():
@@ -468,7 +468,7 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tens
         A = tenon.movedim(A, list(dims), list(range(A.ndim - len(dims), A.ndim)))
     last = tuple(A.shape[B.ndim:])
     if math.prod(last) != B.numel():
-        raise tenon.InvalidArgument(f"linalg.tensorsolve: A of shape {tuple(A.shape)} has not as many elements in its last axes as B of shape {tuple(B.shape)}.")
+        raise tenon.InvalidArgument(f"linalg.tensorsolve: the last axes of A, of shape {tuple(A.shape)}, must have as many elements as B of shape {tuple(B.shape)}.")
     return tenon.reshape(tenon.linalg_solve(tenon.reshape(A, (-1, math.prod(last))), tenon.flatten(B)), last)
 
 

@@ -51,7 +51,7 @@ def _strings(value: Any) -> tuple[str, list[int], list[Any]]:
     flat = _flat(value.tolist() if hasattr(value, "tolist") else value)
     wrong = next((each for each in flat if not isinstance(each, (str, bytes))), None)
     if wrong is not None:
-        raise _tenon.InvalidArgument(f"{wrong!r} is no string; the input takes a tensor of strings.")
+        raise _tenon.InvalidArgument(f"{wrong!r} is not a string; the input takes a tensor of strings.")
     return "strings", shape, flat
 
 

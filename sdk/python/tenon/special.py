@@ -420,7 +420,7 @@ def _polynomial(name: str, first: Callable[[Any], Any], following: Callable[[int
             before, now = now, following(k, points, now, before)
         return result
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc + " The degrees n are read, so a recorded program cannot have it."
+    function.__doc__ = doc + " This function reads the degrees n, so a recorded program cannot contain it."
     return _in_f64(function)
 
 

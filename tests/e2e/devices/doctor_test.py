@@ -157,7 +157,7 @@ PROBED = {
     "sleeps": r"did not end within 1 s\.",
     "exits": r"ended without an answer\. It printed: the driver wants another kernel",
     "exits_3": r"ended with exit status 3\.",
-    "babbles": r"answered with \d+ bytes that are no answer\.",
+    "babbles": r"answered with \d+ bytes that are not an answer\.",
 }
 
 

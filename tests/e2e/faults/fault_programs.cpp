@@ -74,11 +74,11 @@ class Campaign {
 
   // Makes sure that the program will call the function.
   void prepare(const Strike& strike, uint64_t number) {
-    const bool anew = strike.slot == Slot::stream_create || strike.slot == Slot::event_create ||
-                      strike.slot == Slot::primitive_create || strike.slot == Slot::memory_allocate ||
-                      strike.slot == Slot::peer_open;
+    const bool creates = strike.slot == Slot::stream_create || strike.slot == Slot::event_create ||
+                         strike.slot == Slot::primitive_create || strike.slot == Slot::memory_allocate ||
+                         strike.slot == Slot::peer_open;
     const bool direct = strike.slot == Slot::peer_open || strike.slot == Slot::peer_copy;
-    if (anew || (direct && !fakes::async_control().peers)) {
+    if (creates || (direct && !fakes::async_control().peers)) {
       machine_.close();
       fakes::async_control().peers = direct || number % 2 == 0;
     }

@@ -50,7 +50,7 @@ def main():
     done = run("--device", "no_such_device", "--model", folder / "shapes.onnx", pictures[0])
     claim(done.returncode == 1 and "no_such_device" in done.stderr, "an unknown device should be named", done)
     done = run("--device", device, "--model", pictures[0], pictures[0])
-    claim(done.returncode == 1 and done.stderr, "a picture is no model", done)
+    claim(done.returncode == 1 and done.stderr, "a picture is not a model", done)
 
     for failure in failures:
         print(failure)

@@ -166,7 +166,8 @@ void check(ep_stream* stream, const Access* accesses, size_t count) {
 }
 
 void check_no_image(const ep_memory* memory) {
-  if (memory->image) async_control().violate("an image is no operand with strides, and no transfer moves its bytes");
+  if (memory->image)
+    async_control().violate("an image is not an operand with strides, and no transfer moves its bytes");
 }
 
 uint32_t image_pool(const ep_plugin* plugin) { return plugin->pinned ? 2 : 1; }

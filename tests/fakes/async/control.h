@@ -55,8 +55,8 @@ struct AsyncControl {
   std::atomic<bool> bindings{true};        // lists may have bindings
   std::atomic<bool> takes_modules{false};  // the device takes kernel modules; read when it is opened
   std::atomic<uint64_t> layout_seed{
-      0};  // draws the fake's own layouts, with `reference`; 0: none. Read when the device is opened and at each call,
-           // so do not change it between 0 and another value
+      0};  // seed of the fake's own layouts (with `reference`); 0: no own layouts. Read when the device is opened and
+           // at each call, so do not change it between 0 and another value
   std::atomic<bool> images{false};       // some of these layouts are images; read when the provider is loaded
   std::atomic<bool> exclusive{false};    // a block holds one tensor; read when the provider is loaded
   std::atomic<uint64_t> granularity{1};  // of copies, in bytes; read when the provider is loaded
@@ -78,7 +78,7 @@ struct AsyncControl {
   std::atomic<ep_status> synchronize_answer{EP_STATUS_OK};
   std::atomic<ep_status> compile_answer{EP_STATUS_OK};  // of graph_compile
   std::atomic<ep_status> elapsed_answer{EP_STATUS_OK};
-  std::atomic<ep_status> create_answer{EP_STATUS_OK};  // of calls that create a primitive or compile a graph
+  std::atomic<ep_status> create_answer{EP_STATUS_OK};  // returned by calls that create a primitive or compile a graph
   std::atomic<int64_t> fail_pack{-1};                  // a packing fails after this many others
   std::atomic<int64_t> failed_packs{0};
   std::atomic<int64_t> fail_graph{-1};  // the launch of a graph finds no memory after this many others

@@ -49,7 +49,7 @@ ep_status semaphore_import(ep_device* device, const ep_import_desc* desc, ep_sem
   Foreign file = Foreign::open(provider::descriptor_of(desc->handle), sizeof(uint64_t));
   if (!file.mapped()) {
     return fail(device->host, error, EP_STATUS_INVALID_ARGUMENT,
-                fmt::format("the file behind {} is no semaphore.", desc->handle));
+                fmt::format("the file behind {} is not a semaphore.", desc->handle));
   }
   *out = new ep_semaphore{std::move(file), desc->semaphore};
   async_control().semaphores.fetch_add(1);

@@ -56,7 +56,7 @@ std::string why_not(const ep_primitive_desc* given) {
       if (operands == 2 && desc->attributes.unary.op == EP_UNARY_relu && has_dtype(desc, EP_DTYPE_f32, EP_DTYPE_f32)) {
         return {};
       }
-      return "of the unary functions the asynchronous fake has relu on f32.";
+      return "relu on f32 is the only unary function of the asynchronous fake.";
     case EP_PRIMITIVE_matmul:
       if (operands == 3 && has_dtype(desc, EP_DTYPE_f32, EP_DTYPE_f32)) return {};
       return "the asynchronous fake multiplies f32 matrices without bias.";

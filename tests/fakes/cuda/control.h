@@ -34,7 +34,7 @@ struct Control {
   std::atomic<int> fail_cudnn{0};       // status of the next execution of a plan of cuDNN, once
   std::atomic<bool> run_kernels{true};  // false: launches are recorded and compute nothing
 
-  std::atomic<int> last_priority{0};  // of the last stream made
+  std::atomic<int> last_priority{0};  // priority of the last stream made
 
   std::atomic<uint64_t> launches{0};
   std::atomic<uint64_t> graph_launches{0};

@@ -33,7 +33,7 @@ struct Values {
   }
 };
 
-// What a descriptor describes.
+// The contents of a descriptor.
 struct Body {
   explicit Body(Kind of) : kind(of) {}
 

@@ -60,7 +60,7 @@ CUresult free_block(CUdeviceptr address, bool pinned) {
   const std::lock_guard lock(all.mutex);
   const auto found = all.by_address.find(address);
   if (found == all.by_address.end() || found->second.owner.pinned != pinned) {
-    control().violate("something is freed that is no block of that kind");
+    control().violate("something is freed that is not a block of that kind");
     return CUDA_ERROR_INVALID_VALUE;
   }
   if (!found->second.external) {

@@ -31,7 +31,7 @@ struct MaskingControl {
   std::atomic<uint64_t> trims{0};
   std::atomic<uint64_t> modules{0};  // compiled texts
 
-  // What a device says about pool 0. Read when the device is listed, and kept for that device.
+  // The device's description of pool 0. Read when the device is listed, and kept for that device.
   std::atomic<bool> exclusive{false};    // a block holds one tensor
   std::atomic<uint64_t> granularity{1};  // of copies
   std::atomic<bool> unmapped{false};     // the host cannot reach the memory

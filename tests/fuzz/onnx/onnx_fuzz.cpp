@@ -93,7 +93,7 @@ void load_and_run(std::string_view bytes) {
   const tenon::TensorList outputs = model.run(inputs);
   require(outputs.size() == model.outputs().size(), "another number of outputs than declared");
   for (const Tensor& output : outputs) {
-    require(output.defined(), "an output that is none");
+    require(output.defined(), "an undefined output");
     require(static_cast<size_t>(output.rank()) <= most_dims, "an output of a higher rank than it says");
     std::string data(static_cast<size_t>(output.bytes()), '\0');
     output.copy_to_host(data.data());

@@ -54,7 +54,7 @@ TEST(DetectAnomaly, LetsOtherGradientsPass) {
   const Tensor x = zeros_leaf();
   const DetectAnomaly scope;
   sum(log(x + 1) + sqrt(x)).backward();
-  EXPECT_TRUE(std::isinf(numbers(x.grad())[0])) << "an infinity is no anomaly";
+  EXPECT_TRUE(std::isinf(numbers(x.grad())[0])) << "an infinity is not an anomaly";
 }
 
 TEST(DetectAnomaly, EndsWithItsScope) {

@@ -211,7 +211,7 @@ class Edges(unittest.TestCase):
 
 
 EMPTY = [
-    ("mean", (0, 3), lambda x: x.mean(-1)), ("mean of all", (0, 3), lambda x: x.mean()), ("mean of none", (3, 0), lambda x: x.mean(-1)),
+    ("mean", (0, 3), lambda x: x.mean(-1)), ("mean of all", (0, 3), lambda x: x.mean()), ("mean of no elements", (3, 0), lambda x: x.mean(-1)),
     ("var", (0, 3), lambda x: x.var(-1)), ("std", (0, 3), lambda x: x.std(-1)), ("prod", (0, 3), lambda x: x.prod(-1)),
     ("adaptive_avg_pool1d", (0, 2, 3), lambda x: F.adaptive_avg_pool1d(x, 1)), ("softmax", (0, 3), lambda x: x.softmax(-1)),
     ("adaptive_avg_pool2d", (0, 2, 4, 4), lambda x: F.adaptive_avg_pool2d(x, 2)), ("avg_pool2d", (0, 2, 4, 4), lambda x: F.avg_pool2d(x, 2)),

@@ -238,7 +238,7 @@ TEST(Backward, DropsWhatWasSavedUnlessTheGraphIsRetained) {
   y.backward();
   EXPECT_EQ(numbers(x.grad()), (Values{4, 8}));
   EXPECT_EQ(error_of([&] { y.backward(); }),
-            "backward: what mul saved for its gradient is gone, since a backward has run through it.\n"
+            "backward: what mul saved for its gradient was freed by an earlier backward.\n"
             "  while computing the gradient of mul");
 }
 
@@ -306,7 +306,7 @@ TEST(Modes, OnlyFloatsWantGradients) {
   EXPECT_EQ(error_of([] { arange(3).requires_grad_(); }),
             "requires_grad_: a tensor of i64 has no gradient; only floating dtypes have one.");
   EXPECT_EQ(error_of([] { (leaf({1}) * 2).requires_grad_(false); }),
-            "requires_grad_: a tensor of shape [1] was made by an op, so it is no leaf; use detach().");
+            "requires_grad_: a tensor of shape [1] was made by an op, so it is not a leaf; use detach().");
 }
 
 TEST(Modes, ATensorOfAnotherThreadIsRememberedToo) {

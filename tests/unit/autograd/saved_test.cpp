@@ -203,7 +203,7 @@ TEST(Checkpoint, GivesTheSameGradientsAndRunsTheFunctionTwice) {
   sum(result).backward();
   EXPECT_EQ(runs, 2);
   EXPECT_EQ(numbers(kept.grad()), numbers(plain.grad()));
-  EXPECT_EQ(numbers(w.grad()), of_w) << "of a tensor that is no argument";
+  EXPECT_EQ(numbers(w.grad()), of_w) << "of a tensor that is not an argument";
 }
 
 TEST(Checkpoint, KeepsNothingThatItsOpsSave) {

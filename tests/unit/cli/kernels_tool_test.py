@@ -72,7 +72,7 @@ def cached(tool, model, folder):
     expected, said = finish(start(folder / "cache"))
     claim(said.count("compiled by") == 2, "the first start compiles two kernels: " + said)
     again, said = finish(start(folder / "cache"))
-    claim(said.count("kept from an earlier time") == 2 and "compiled by" not in said, "the second start compiles nothing: " + said)
+    claim(said.count("read from the cache") == 2 and "compiled by" not in said, "the second start compiles nothing: " + said)
     claim("starts the compile helper" not in said, "the second start starts no compiler: " + said)
     claim(again == expected, "kept kernels give the same results")
     for round_of in range(3):
@@ -88,9 +88,9 @@ def cached(tool, model, folder):
     for kept in (folder / "cache").rglob("cpu-*"):
         kept.write_bytes(kept.read_bytes()[:-100])
     outputs, said = finish(start(folder / "cache"))
-    claim(outputs == expected and said.count("compiled by") == 2, "cut files are compiled anew: " + said)
+    claim(outputs == expected and said.count("compiled by") == 2, "cut files are compiled again: " + said)
     outputs, said = finish(start(folder / "model.onnx"))
-    claim(outputs == expected and said.count("compiled by") == 2, "a folder that is none costs nothing but time: " + said)
+    claim(outputs == expected and said.count("compiled by") == 2, "without the folder only time is lost: " + said)
 
 
 def refused(tool, model, folder):
@@ -109,7 +109,7 @@ def refused(tool, model, folder):
         done = tool.run(*arguments, TENON_CONFIG=config, TENON_FUSE="on", TENON_COMPILE="wait", TENON_DUMP=folder / "refused")
         claim = tool.claim
         claim(json.loads(done.stdout)["outputs"] == expected, f"a compiler that {name} changes no result: " + done.stdout)
-        claim(done.stderr.count(says) == 2, f"a compiler that {name} is told of once for each kernel: " + done.stderr)
+        claim(done.stderr.count(says) == 2, f"a compiler that {name} is reported once for each kernel: " + done.stderr)
         claim("one by one" in done.stderr and "/text-0.c" in done.stderr, "the log names the text: " + done.stderr)
 
 

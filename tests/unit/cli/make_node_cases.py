@@ -17,7 +17,7 @@ import onnx.backend.test.cmd_tools as tools
 
 
 class OneCase:
-    """What the tool of onnx asks for its cases, of which the node cases are not."""
+    """The interface that the tool of onnx requires of a case; node cases do not have it."""
 
     def __init__(self, case):
         self.case = case

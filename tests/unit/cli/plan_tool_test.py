@@ -70,7 +70,7 @@ def refused(tool, model, topology, folder):
     tight.write_text(TOPOLOGY.replace("80 GB", "1 kB"))
     for arguments, code, words in ((("-t", topology, "-n", "7"), 1, "the topology has 1 to 6"),
                                    (("-t", topology, "--grid", "4x2"), 1, "does not have 6 ranks"),
-                                   (("-t", topology, "--grid", "2x"), 1, "'2x' is no grid"),
+                                   (("-t", topology, "--grid", "2x"), 1, "'2x' is not a grid"),
                                    (("-t", topology, "--spread", "0=S(0)"), 1, "so the grid must be given too"),
                                    (("-t", topology, "--grid", "6", "--spread", "9=B"), 1, "there is no such input"),
                                    (("-t", topology, "--grid", "6", "--spread", "0=Q"), 1, "is not an SBP"),

@@ -98,7 +98,7 @@ def check_completion(tool):
         if shutil.which(shell):
             done = subprocess.run([shell, "-n", "/dev/stdin"], input=script, capture_output=True, text=True)
             claim(done.returncode == 0, f"{shell} reads it: {done.stderr}")
-    claim("did you mean" in run("completion", "bsh", code=2).stderr or "bsh" in run("completion", "bsh", code=2).stderr, "a shell that is none")
+    claim("did you mean" in run("completion", "bsh", code=2).stderr or "bsh" in run("completion", "bsh", code=2).stderr, "an unknown shell")
     program = run("completion", "bash").stdout + "COMP_WORDS=(tenon {}); COMP_CWORD={}; _tenon; echo ${{COMPREPLY[@]}}\n"
     bash = lambda words, place: subprocess.run(["bash"], input=program.replace("{}", words, 1).replace("{}", str(place), 1).replace("{{", "{").replace("}}", "}"),
                                                capture_output=True, text=True).stdout.split()

@@ -132,7 +132,7 @@ def main():
             product = folder / "product.onnx"
             make_product(product)
             given = ("run", product, "--device", "null", "-i", "x=random")
-            claim(f"\n1 of 2 {count}\n" in run(*given).stdout, "a device that leaves work to the host should be told of")
+            claim(f"\n1 of 2 {count}\n" in run(*given).stdout, "a device that leaves work to the host should be reported")
             claim(count not in run(*given, "--report").stdout + run(*given, "--json").stdout, "but not beside the report")
 
         unnamed = folder / "unnamed.onnx"
@@ -172,11 +172,11 @@ def main():
         refused(["no_such_device"], "run", model, "--device", "no_such_device", "--input", "x=random")
         refused(["MODEL is required"], "run", code=2)
         refused(["--precision: best not in {fast,relaxed,full}"], "run", model, "--precision", "best", code=2)
-        foreign = folder / "no_utf8_\udcff.onnx"  # a byte that is no UTF-8
+        foreign = folder / "no_utf8_\udcff.onnx"  # a byte that is not UTF-8
         make_model(foreign)
         for arguments in (("run", "-i", "x=random"), ("check",), ("profile", "--repeat", "2", "-i", "x=random")):
             report = json.loads(run(arguments[0], foreign, "--json", *arguments[1:]).stdout)
-            claim(report["model"].endswith("no_utf8_\ufffd.onnx"), f"{arguments}: JSON of a file whose name is no UTF-8: {report['model']!r}")
+            claim(report["model"].endswith("no_utf8_\ufffd.onnx"), f"{arguments}: JSON of a file whose name is not UTF-8: {report['model']!r}")
         for op, code in (("Relu", 0), (f"No{EVIL}", 1)):
             evil = folder / f"evil{code}.onnx"
             make_evil(evil, op)
@@ -225,7 +225,7 @@ def main():
         refused(["--tolerance: must be a number of at least 0, but is -1.\n"],
                 "compare", model, "-d", "cpu", "-d", "cpu", "--tolerance", -1, code=2)
         refused(["--time-limit: must be a number above 0, but is 0.\n"], "onnx-test", folder, "--time-limit", 0, code=2)
-        refused(["the value 'x' of --seed is not a number that it may be."], "run", model, "--seed", "x", code=2)
+        refused(["the value 'x' of --seed is not an allowed number."], "run", model, "--seed", "x", code=2)
         refused(["--external-data: there is no folder 'nowhere'"], "run", model, "--external-data", "nowhere", code=2)
         for empty in ("empty.npy", "empty.pb"):
             (folder / empty).touch()
@@ -273,7 +273,7 @@ def main():
     claim(any(op["name"] == "matmul" for op in json.loads(run("ops", "--json").stdout)["ops"]), "ops should list them as JSON")
     claim("commit" in run("--version").stdout and "TENON_DEVICE" in run("help", "env").stdout, "version and help env")
     claim("\n  env " in run("help").stdout, "help alone should name the topics")
-    claim("no command or topic 'nothing'.\nTopics" in run("help", "nothing", code=2).stderr, "a topic that is none should be told which there are")
+    claim("no command or topic 'nothing'.\nTopics" in run("help", "nothing", code=2).stderr, "for an unknown topic the topics should be listed")
     claim("or topic 'env_'; did you mean env?" in run("help", "env_", code=2).stderr, "and which is near")
     for command in ("run", "devices", "help"):
         claim(run("help", command).stdout == run(command, "--help").stdout, f"help {command} should be {command} --help")
@@ -281,10 +281,10 @@ def main():
     text = run("ops", "softmax").stdout
     claim(text.startswith("softmax(Tensor ") and "\n  Exponentials along an axis" in text, "an op should show how it is called: " + text)
     claim(len(json.loads(run("ops", "add", "--json").stdout)["signatures"]) == 3, "each signature of an op should be shown")
-    claim("no op called 'sotfmax'; the nearest is 'softmax'." in run("ops", "sotfmax", code=1).stderr, "an op that is none should have a nearest one")
+    claim("no op called 'sotfmax'; the nearest is 'softmax'." in run("ops", "sotfmax", code=1).stderr, "for an unknown op the nearest should be named")
     rows = run("ops", "--onnx", "ConvTranspose").stdout.splitlines()
     claim(len(rows) == 2 and rows[1].startswith("ConvTranspose "), f"one operator should be one row: {rows}")
-    claim("'Covn' that models may use; did you mean Conv?" in run("ops", "--onnx", "Covn", code=1).stderr, "an operator that is none, too")
+    claim("'Covn' that models may use; did you mean Conv?" in run("ops", "--onnx", "Covn", code=1).stderr, "for an unknown operator, too")
 
     done = run("devices", code=1, TENON_DEVICE="cpv")
     claim("cpu:0" in done.stdout, "devices should list what it can, whatever the settings: " + done.stdout)

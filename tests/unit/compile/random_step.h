@@ -31,7 +31,7 @@ struct World {
   Tensor made;  // made from the last weight by an op outside of the step
 };
 
-// Who asks for gradients.
+// The code that requests gradients.
 enum class Asks : uint8_t { nobody, caller, caller_second_order, backward, grad, second_order };
 constexpr uint32_t kAsks = 6;
 inline bool caller_asks(Asks asks) { return asks == Asks::caller || asks == Asks::caller_second_order; }

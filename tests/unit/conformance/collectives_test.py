@@ -38,7 +38,7 @@ class Collectives(unittest.TestCase):
     def test_each_violation_is_found_by_its_rule(self):
         for name, rule, test, what in VIOLATIONS:
             _, out, err = self.conform("pipes", 2, "--time-limit", "5", "--set", f"break={name}")
-            found = FAILURE.findall(out)  # what comes after the first one may follow from it
+            found = FAILURE.findall(out)  # later findings may follow from the first
             self.assertEqual(found[:1], [(test, rule)], f"{name} ({what}): {out}{err}")
 
     def test_the_rules_of_the_kit_are_those_that_somebody_breaks(self):

@@ -25,7 +25,7 @@ CALL = re.compile(r"^(ep_\w+)\(x\)$")
 WRONG = re.compile(r"\((\d+) elements? differs?(?: by up to \d+ ulp)?; ")
 EXACT = (0, 0, 0)
 # The other floating dtypes. f64 is compared with functions of its own precision; a narrow one is rounded once. The steps
-# of f8e4m3fn end in NaN, which is no step beyond: distance_test.cpp moves its values.
+# of f8e4m3fn end in NaN, which is not a step beyond: distance_test.cpp moves its values.
 OTHER_FLOATS = {"f64": lambda ulps: 2 * ulps, "f16": lambda ulps: min(ulps, 1), "bf16": lambda ulps: min(ulps, 1),
                 "f8e5m2": lambda ulps: min(ulps, 1)}
 
@@ -64,7 +64,7 @@ OTHERS = {
 }
 
 
-# What the functions of these kinds lose on tiers relaxed and fast is added to their tolerances.
+# The errors of the functions of these kinds on tiers relaxed and fast are added to their tolerances.
 OTHERS_BY_TIER = {
     "relaxed": {
         "matmul/f32/ragged": (2, 131 * 1.5 + 2, 0), "matmul/f64/odd": (2, 3 * 1.5 + 2, 0), "matmul/f16/odd": (1, 3 * 1.5 + 2, 0),
@@ -91,7 +91,7 @@ def tier_cases(text, accuracy, tier):
     for name, domain, result, expression in ROW.findall(text):
         call = CALL.match(expression)
         row, inherited = rows.get(call.group(1)[3:] if call else "", (None, ""))
-        # Beyond pi the kit demands nothing of sin, cos and tan. What lgamma and digamma lose at their roots is no ulp.
+        # Beyond pi the kit demands nothing of sin, cos and tan. What lgamma and digamma lose at their roots is not measured in ulp.
         if row is None or inherited != "NONE" or name in ("sin", "cos", "lgamma", "digamma"):
             continue
         full, relaxed, per_x, absolute, relaxed_f64, fast, fast_absolute = row

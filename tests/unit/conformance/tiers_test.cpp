@@ -369,7 +369,7 @@ TEST(Accuracy, IsOneTierOfFloatingTypes) {
   EXPECT_EQ(why_no_accuracy({uint64_t{1} << EP_DTYPE_f16, uint64_t{1} << EP_DTYPE_f16, 0}),
             "states two tiers of accuracy for f16");
   EXPECT_EQ(why_no_accuracy({0, 0, uint64_t{1} << EP_DTYPE_i32}),
-            fmt::format("states the accuracy of dtype {}, which is no floating type", EP_DTYPE_i32));
+            fmt::format("states the accuracy of dtype {}, which is not a floating type", EP_DTYPE_i32));
 }
 
 }  // namespace

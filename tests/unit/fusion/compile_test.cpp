@@ -35,7 +35,7 @@ class Compiles {
     loader::log_levels.store(UINT64_C(0x4444444444444444));
     loader::set_log_sink([this](loader::LogLevel, std::string_view, std::string_view message) {
       const bool made = message.find("compiled by") != std::string_view::npos;
-      if (made || message.find("kept from an earlier time") != std::string_view::npos) ++modules_;
+      if (made || message.find("read from the cache") != std::string_view::npos) ++modules_;
     });
   }
   ~Compiles() {

@@ -81,7 +81,7 @@ class Launches(unittest.TestCase):
             lost = next(name for name in sorted(os.listdir(path)) if name.startswith("part-1"))
             os.remove(f"{path}/{lost}")
             program = [sys.executable, "-B", __file__, "rank", path, "1", "columns", "whole"]
-            code, out, err = ranks.run("pipes" if CARRIER == "mpi" else CARRIER, 2, program, limit=120)  # mpirun ends what has not ended by itself
+            code, out, err = ranks.run("pipes" if CARRIER == "mpi" else CARRIER, 2, program, limit=120)  # mpirun ends processes that have not ended by themselves
             self.assertNotEqual(code, 0)
             self.assertEqual(err.count("NotFound: rank 0: load: there is no file"), 2, err)
             self.assertIn(lost, err)

@@ -327,7 +327,7 @@ TEST(Checkpoint, AnIndexThatLiesIsFoundOut) {
       {"f32 [5, 3]: 0 [0:3, 0:3], 3 [3:5, 0:3]", {"/x/d has f32 [2, 3], but it has no such tensor"}},
       {"f32 [5, 3]: 0 [0:3, 0:3], 4 [3:5, 0:3]", {"The file", "/x/e: safetensors: "}},
       {"f32 [5, 3]: 1 [0:3, 0:3], 0 [3:5, 0:3]", {"has f32 [3, 3], but it has f32 [2, 3]"}},
-      {"f99 [5, 3]: 0 [0:3, 0:3]", {"'tensor w': 'f99' is no dtype"}},
+      {"f99 [5, 3]: 0 [0:3, 0:3]", {"'tensor w': 'f99' is not a dtype"}},
       {"f32", {"'tensor w': '[' is missing"}},
       {"f32 [5, 3]: 0 [0:3, 0:3] 1", {"there is text after the parts"}},
       {"f32 [9223372036854775807, 9]: 0 [0:3, 0:3]", {"is too large"}},

@@ -58,7 +58,7 @@ TEST(Devices, TheCommunicatorSaysWhatItCarries) {
   EXPECT_TRUE(world().carries(own, DType::boolean, false));
   EXPECT_TRUE(world().carries(own, DType::i16, false));
   EXPECT_FALSE(world().carries(own, DType::i16, true)) << "NCCL sums no i16";
-  EXPECT_FALSE(world().carries(own, DType::i4, false)) << "its elements are no whole bytes";
+  EXPECT_FALSE(world().carries(own, DType::i4, false)) << "its elements do not fill whole bytes";
   EXPECT_FALSE(world().carries(Device::host(), DType::f32, true));
 }
 

@@ -164,7 +164,7 @@ TEST(MicroBatches, AStageBeginsAsManyPartsAsStagesFollowAndOneMore) {
 
 // Before it takes its first part, the last stage waits until the first stage has begun all the parts that it may.
 TEST(MicroBatches, AStageGoesOnWhileTheNextOneIsBusy) {
-  if (ranks() == 1) GTEST_SKIP() << "one rank is no pipeline";
+  if (ranks() == 1) GTEST_SKIP() << "one rank is not a pipeline";
   const SharedFolder folder;
   const auto flag = folder / "begun";
   const std::vector<Layout> stages = one_behind_the_other();

@@ -15,14 +15,14 @@ import time
 
 
 def environment(carrier):
-    """Of a launch: one thread per rank, the carrier, and leave for mpirun to start root's ranks on few cores."""
+    """The environment of a launch: one thread per rank, the carrier; mpirun may run as root, on few cores."""
     carriers = "pipes,nccl" if carrier == "nccl" else carrier
     return os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                          "OMPI_MCA_plm_rsh_agent": "", "TENON_THREADS": "1", "TENON_COLLECTIVES": carriers}
 
 
 def has_living_children(pid):
-    """Whether a process that `pid` has started still runs; True where the system does not tell."""
+    """True if a child process of `pid` still runs, or if the system does not report children."""
     try:
         children = " ".join(each.read_text() for each in pathlib.Path(f"/proc/{pid}/task").glob("*/children")).split()
         return any(pathlib.Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0] != "Z" for child in children)

@@ -303,7 +303,7 @@ class Habits(unittest.TestCase):
                             (lambda: sbp.split(-1), "is not an SBP"),
                             (lambda: tenon.ones(2).to_global(everyone, S1), "no axis 1 to split"),
                             (lambda: tenon.ones(2).to_global(everyone, B) + tenon.ones(2), "a local tensor of shape"),
-                            (lambda: tenon.global_.to_local(3), "is no Tensor")):
+                            (lambda: tenon.global_.to_local(3), "is not a Tensor")):
             with self.assertRaisesRegex(Exception, text):
                 wrong()
 

@@ -1,4 +1,4 @@
-"""trouble_test.py CARRIER PROGRAM: a rank that is silent, that differs or that is gone is told of on every other rank."""
+"""trouble_test.py CARRIER PROGRAM: a every other rank reports a rank that is silent, that differs or that is gone."""
 
 import re
 import sys

@@ -633,7 +633,7 @@ TensorList scores_and_classes(std::vector<int64_t> classes) {
 }
 
 TEST(Passes, TheLossOfClassesComparesPlaces) {
-  std::vector<int64_t> classes(8192);  // so many that zeros are not computed while recording
+  std::vector<int64_t> classes(8192);  // large enough that zeros are not computed while recording
   for (size_t i = 0; i < classes.size(); ++i) classes[i] = static_cast<int64_t>(i * 7 % 24);
   const TensorList in = scores_and_classes(std::move(classes));
   Graph graph = record(in, [](const TensorList& x) -> TensorList { return loss_of_classes(x[0], x[1]); });

@@ -221,8 +221,8 @@ TEST_F(CompiledCalls, ServeEverySizeWithOneText) {
     const Tensor one = positive_floats({1, 1}, 1, Device("cpu"));
     expect_close(softmax(one.to(bare), 1), softmax(one, 1), "softmax of one");
     const Tensor none = Tensor::from<float>(std::vector<float>(), Dims{0, 3}, Device("cpu"));
-    expect_close(softmax(none.to(bare), 1), softmax(none, 1), "softmax of none");
-    expect_close(sum(none.to(bare), {0}), sum(none, {0}), "sum of none");
+    expect_close(softmax(none.to(bare), 1), softmax(none, 1), "softmax of no elements");
+    expect_close(sum(none.to(bare), {0}), sum(none, {0}), "sum of no elements");
   });
 }
 

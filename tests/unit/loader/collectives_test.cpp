@@ -94,7 +94,7 @@ TEST_F(Collectives, OneThatJoinsByTicketsIsFoundByItsMemory) {
   EXPECT_EQ(open_collectives_of_memory(EP_HANDLE_CL_MEM), nullptr) << "memory that it does not take";
   EXPECT_EQ(open_collectives().status().message(), "There is no plug-in that carries data between processes.");
   EXPECT_EQ(open_collectives("toy").status().message(),
-            "The plug-in 'toy' finds no ranks: it works beside one that does.");
+            "The plug-in 'toy' finds no ranks: it works together with a plug-in that does.");
 }
 
 TEST_F(Collectives, OneThatFindsRanksIsNotAskedForMemory) {

@@ -27,7 +27,7 @@ class DeviceChoice : public LoaderTest {
     register_provider("builtin", sample_query(3));
   }
 
-  static void anew() {
+  static void restart_registered() {
     restart();
     register_all();
   }
@@ -51,7 +51,7 @@ TEST_F(DeviceChoice, HighestLevelThatSaysSomethingDecidesOrFails) {
         set("TENON_DEVICE", text_of(environment, "environment"));
         scratch().write("config/tenon/tenon.toml",
                         file == Given::absent ? "" : fmt::format("device = \"{}\"\n", text_of(file, "file")));
-        anew();
+        restart_registered();
         const Given decisive = argument != Given::absent      ? argument
                                : environment != Given::absent ? environment
                                : file != Given::absent        ? file
@@ -80,7 +80,7 @@ TEST_F(DeviceChoice, HighestLevelThatSaysSomethingDecidesOrFails) {
 
 TEST_F(DeviceChoice, ErrorNamesTheLevel) {
   set("TENON_DEVICE", "nowhere");
-  anew();
+  restart_registered();
   EXPECT_EQ(open_device("").status().message().find("there is no device 'nowhere'.\n  there are: "), 0u);
   EXPECT_NE(open_device("").status().message().find(
                 "while taking the default device from the environment variable TENON_DEVICE"),
@@ -105,10 +105,10 @@ TEST_F(DeviceChoice, PrefersDiscreteThenIntegratedThenCpu) {
   sample(1).devices[0].device_class = EP_DEVICE_CLASS_INTEGRATED;
   EXPECT_EQ(resolve_device("").value(), "builtin:0");
   sample(3).devices[0].device_class = EP_DEVICE_CLASS_ACCELERATOR;
-  anew();
+  restart_registered();
   EXPECT_EQ(resolve_device("").value(), "environment:0");
   sample(1).devices[0].device_class = EP_DEVICE_CLASS_SOFTWARE;
-  anew();
+  restart_registered();
   EXPECT_EQ(resolve_device("").value(), "argument:0");
 }
 
@@ -148,7 +148,7 @@ TEST_F(DeviceChoice, ASlipInTheSpellingGivesTheDevicesThereAre) {
 
 TEST_F(DeviceChoice, AnEmptyListOfDevicesNamesTheListOfProviders) {
   set("TENON_PROVIDERS", "argumen");
-  anew();
+  restart_registered();
   const std::string cause =
       "the environment variable TENON_PROVIDERS allows no other provider than those it names, and there is none called "
       "'argumen'";
@@ -182,7 +182,7 @@ TEST_F(DeviceChoice, AFailureOfTheBestDeviceIsAnErrorAndNoSilentChange) {
 
 TEST_F(DeviceChoice, AllowedProvidersDecideInTheirOrder) {
   set("TENON_PROVIDERS", "file,builtin");
-  anew();
+  restart_registered();
   EXPECT_EQ(resolve_device("").value(), "file:0");
   EXPECT_EQ(sample(3).queries, 0) << "what comes after the first that will do is not loaded";
   const Result<OpenDevice*> forbidden = open_device("argument:0");
@@ -195,7 +195,7 @@ TEST_F(DeviceChoice, AllowedProvidersDecideInTheirOrder) {
 
 TEST_F(DeviceChoice, ASlipInTheListOfProvidersGetsAWarning) {
   set("TENON_PROVIDERS", "file,builtn,vulkan");
-  anew();
+  restart_registered();
   std::vector<std::string> lines;
   set_log_sink([&](LogLevel, std::string_view, std::string_view message) { lines.emplace_back(message); });
   EXPECT_EQ(resolve_device("").value(), "file:0");
@@ -294,7 +294,7 @@ TEST_F(DeviceChoice, OneGpuThroughTwoProvidersIsOnePhysicalDevice) {
 
 TEST_F(DeviceChoice, InvalidSettingsFailEveryOpening) {
   set("TENON_VM", "sometimes");
-  anew();
+  restart_registered();
   const Status failure = open_device("file:0").status();
   EXPECT_EQ(failure.message(),
             "the value 'sometimes' of the environment variable TENON_VM is invalid: it may be one of async, sync.");

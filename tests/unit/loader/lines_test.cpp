@@ -54,7 +54,7 @@ TEST_F(KeptLines, WhatAKilledWriterLeftIsNoLineAndHarmsNone) {
   std::ofstream(path_, std::ios::app) << "half of a li";
   EXPECT_EQ(read(), Lines{"one"});
   EXPECT_TRUE(append("two"));
-  EXPECT_EQ(read(), (Lines{"one", "half of a li", "two"})) << "whoever reads lines looks at each";
+  EXPECT_EQ(read(), (Lines{"one", "half of a li", "two"})) << "the reader of lines checks each";
 }
 
 TEST_F(KeptLines, OfALongFileTheYoungerHalfStays) {

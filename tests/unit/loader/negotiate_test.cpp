@@ -129,9 +129,9 @@ TEST_F(Negotiate, ExtensionsThatMustBeUnderstoodAreRefused) {
   sample(0).change_plugin_ops = [](ep_plugin_ops* ops) { ops->next = &extension; };
   EXPECT_EQ(sentence(), "accepted");
   extension.struct_type |= UINT32_C(1) << 31;
-  EXPECT_EQ(
-      sentence(),
-      "the table of the provider 'sample' has the extension 65537, which must be understood and is not (rule T02).");
+  EXPECT_EQ(sentence(),
+            "the table of the provider 'sample' has the extension 65537, which is required but unknown to this host "
+            "(rule T02).");
   extension.struct_type = 0x10001;
   extension.next = &extension;
   EXPECT_EQ(sentence(), "the table of the provider 'sample' has a chain of extensions without end (rule T02).");
@@ -250,7 +250,7 @@ TEST_F(Negotiate, AShortDescriptionHasTheRestZero) {
   const Result<DeviceInfo> info = query_device_info("sample", ops.value(), 0);
   ASSERT_TRUE(info.ok()) << info.status().message();
   EXPECT_EQ(info->uuid[0], 0);
-  EXPECT_EQ(info->pci[0], -1) << "a PCI address of zeros is none";
+  EXPECT_EQ(info->pci[0], -1) << "a PCI address of zeros means no address";
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ constexpr Misdeed misdeeds[] = {
     {"sleeps", Code::timeout, "did not end within 1 s."},
     {"exits", Code::internal, "ended without an answer. It printed: the driver wants another kernel"},
     {"exits_3", Code::internal, "ended with exit status 3."},
-    {"babbles", Code::internal, "bytes that are no answer."},
+    {"babbles", Code::internal, "bytes that are not an answer."},
 };
 
 class Probed : public ProbeTest, public testing::WithParamInterface<Misdeed> {
@@ -179,7 +179,7 @@ TEST_F(ProbeTest, SettingDecidesWhoIsAsked) {
   EXPECT_EQ(children(), 0);
   set("TENON_PROBE", "all");
   EXPECT_EQ(children(), 2);
-  EXPECT_EQ(children(), 2) << "no kept answer is believed";
+  EXPECT_EQ(children(), 2) << "no stored answer is used";
   set("TENON_PROVIDERS", "");
   EXPECT_EQ(children(), 3);
   EXPECT_EQ(candidate_of("traps_unasked").stage, Stage::probed);

@@ -59,7 +59,7 @@ TEST_F(RegistryTest, AFunctionOfADeviceThatThrowsIsNamed) {
   device.value()->ops.stream_destroy(device.value()->handle, nullptr);
   set_log_sink({});
   EXPECT_EQ(lines, (std::vector<std::string>{"the provider 'throwing' threw a C++ exception out of stream_destroy: "
-                                             "something that is no std::exception (rule Q02)."}));
+                                             "something that is not a std::exception (rule Q02)."}));
 }
 
 TEST_F(RegistryTest, WhatPlugInsBringDisturbsNobodyInSilence) {

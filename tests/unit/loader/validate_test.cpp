@@ -516,7 +516,7 @@ const std::vector<Violator>& host_violators() {
        [] { return bent_text([](Text& text) { text.desc.entry_count = 0; }); }},
       {"Z02", "a text without a letter", Code::invalid_argument,
        [] { return bent_text([](Text& text) { text.desc.text.size = 0; }); }},
-      {"Z02", "an entry that is no C identifier", Code::invalid_argument,
+      {"Z02", "an entry that is not a C identifier", Code::invalid_argument,
        [] { return bent_text([](Text& text) {
               text.entries[0].name = {"*/", 2};
             }); }},
@@ -531,7 +531,7 @@ const std::vector<Violator>& host_violators() {
        [] { return bent_text([](Text& text) { text.entries[0].flags = 1u << 20; }); }},
       {"Z02", "an entry in C with a group of two", Code::invalid_argument,
        [] { return bent_text([](Text& text) { text.entries[0].group[0] = 2; }); }},
-      {"Z02", "an entry with a group of none", Code::invalid_argument,
+      {"Z02", "an entry with an empty group", Code::invalid_argument,
        [] {
          return bent_text([](Text& text) {
            text.desc.dialect = EP_DIALECT_CUDA_C;
@@ -889,7 +889,7 @@ const std::vector<Violator>& host_violators() {
          ep_memory* memory = host.memory();
          return host.launch(host.primitive(relu(EP_ANY)), host.stream(), {memory, 0}, {memory, 512});
        }},
-      {"P08", "a launch with shapes that are none", Code::invalid_argument,
+      {"P08", "a launch with invalid shapes", Code::invalid_argument,
        [] {
          Host host(0);
          ep_memory* memory = host.memory();
@@ -902,7 +902,7 @@ const std::vector<Violator>& host_violators() {
        [] { return bent([](Table& table) { table.nodes[1].operands[0].value = 1; }); }},
       {"G03", "a node that writes an input", Code::invalid_argument,
        [] { return bent([](Table& table) { table.nodes[1].operands[0].value = 0; }); }},
-      {"G03", "an operand that is no value of the table", Code::invalid_argument,
+      {"G03", "an operand that is not a value of the table", Code::invalid_argument,
        [] { return bent([](Table& table) { table.nodes[1].operands[1].value = 9; }); }},
       {"G03", "an operand past the end of its value", Code::invalid_argument,
        [] { return bent([](Table& table) { table.nodes[1].operands[1].offset = 4; }); }},
@@ -1084,7 +1084,7 @@ const std::vector<Violator>& host_violators() {
          ep_memory* made = nullptr;
          return host.call(host.ops.memory_allocate, host.device->handle, 2, block, &made);
        }},
-      {"Y06", "an image of a layout that is none of images", Code::invalid_argument,
+      {"Y06", "an image of a layout that is not for images", Code::invalid_argument,
        [] {
          Host host(0);
          ep_memory* made = nullptr;
@@ -1132,7 +1132,7 @@ const std::vector<Violator>& host_violators() {
          desc.operands[1].role = EP_ROLE_SRC;
          return host.launch(host.primitive(desc), stream, {memory, 0}, {memory, 0});
        }},
-      {"P04", "an opaque operand with strides beside its token", Code::invalid_argument,
+      {"P04", "an opaque operand with strides in addition to its token", Code::invalid_argument,
        [] {
          ep_primitive_desc desc = relu_in_layout(1, 3);
          desc.operands[1].strides[1] = 1;
@@ -1485,7 +1485,7 @@ const std::vector<Violator>& provider_violators() {
          Host host(0);
          return host.call(host.ops.stream_synchronize, host.stream());
        }},
-      {"R01", "an operand to pack that is none", Code::internal,
+      {"R01", "an operand to pack that does not exist", Code::internal,
        [] {
          toy().info.pack_operand = 9;
          return create(Host(0));

@@ -187,7 +187,7 @@ TEST_F(AllocatorTest, FreeBytesStayUnderTheRecentPeak) {
   }
 }
 
-// Within one tick: what was freed last serves the next request of its size.
+// Within one tick, the block that was freed last serves the next request of its size.
 TEST_F(AllocatorTest, TheBoundTakesWhatWasUsedLongestAgo) {
   const Block first = take(48 * kMiB), second = take(48 * kMiB);
   give(first);

@@ -30,7 +30,7 @@ def hardmax(x):
 
 
 def older_versions(random):
-    """What later became an input was an attribute."""
+    """Operators with attributes that later versions turned into inputs."""
     x = draw(random, (1, 3, 1, 4), "float32")
     yield Case("Squeeze", 11, [x], [x[0]], axes=[0])
     yield Case("Squeeze", 13, [x, np.array([2])], [x[:, :, 0]])
@@ -145,7 +145,7 @@ def windows(random):
         whole = np.zeros((1, 3, 10), "float32")  # (4 - 1) * 2 + 4
         for i in range(4):
             whole[:, :, 2 * i:2 * i + 4] += np.einsum("nc,cok->nok", image[:, :, i], weight)
-        low = 1 if auto_pad == "SAME_UPPER" else 2  # of three that go
+        low = 1 if auto_pad == "SAME_UPPER" else 2  # of three surplus positions
         yield Case("ConvTranspose", 11, [image, weight], [whole[:, :, low:low + 7]], strides=[2], output_shape=[7],
                    auto_pad=auto_pad)
     columns = draw(random, (1, 2 * 4, 9), "float32")

@@ -112,7 +112,7 @@ TEST(Export, NamesAndAxesAreChecked) {
   expect_part(error_of(same, {zeros({2})}, options), "the name of an input or output is empty.");
   options.output_names.clear();
   options.dynamic_axes = {{"z", {{0, ""}}}};
-  expect_part(error_of(same, {zeros({2})}, options), "dynamic_axes names 'z', which is no input.");
+  expect_part(error_of(same, {zeros({2})}, options), "dynamic_axes names 'z', which is not an input.");
   options.dynamic_axes = {{"x", {{1, ""}}}};
   expect_part(error_of(same, {zeros({2})}, options), "input 'x' of rank 1 has no axis 1 to be dynamic.");
   EXPECT_THROW(export_model(same, {zeros({2})}, "/no/such/folder/model.onnx"), Error);

@@ -346,7 +346,7 @@ def support_vector_machines(random):
 
 
 def scattered_bools(random):
-    """Of bools, a sum is "or" and a product is "and"."""
+    """For bools, a sum is "or" and a product is "and"."""
     steps = {"add": np.logical_or, "mul": np.logical_and, "max": np.logical_or, "min": np.logical_and}
     for reduction, step in steps.items():
         x, updates = draw(random, (4, 3), "bool"), draw(random, (5, 3), "bool")

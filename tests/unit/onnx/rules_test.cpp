@@ -229,7 +229,7 @@ TEST(Rules, PartsThatAreNotGivenAreEqualBeforeVersion18) {
     builder.node("Split", {"x"}, {"y", "z"}, "parts");
     return builder;
   };
-  expect_refusal(split(13), "an axis of 5 cannot be cut into 2 equal parts, as versions before 18 want");
+  expect_refusal(split(13), "an axis of 5 cannot be cut into 2 equal parts, as versions before 18 require");
   expect_refusal(split(18), "it must have either the input 'split' or the attribute 'num_outputs'");
   ModelBuilder told = split(18);
   told.integer(first(told), "num_outputs", 2);
@@ -328,7 +328,7 @@ TEST(Rules, EveryTranslatedOperatorHasASchema) {
   for (const SupportedOperator& row : supported_operators()) {
     const std::string_view domain = row.domain == "ai.onnx" ? std::string_view() : row.domain;
     const Schema* schema = find_schema(domain, row.name, row.until);
-    ASSERT_NE(schema, nullptr) << row.name << ": it is no operator of " << row.domain;
+    ASSERT_NE(schema, nullptr) << row.name << ": it is not an operator of " << row.domain;
     EXPECT_NE(find_schema(domain, row.name, row.since), nullptr) << row.name << " of version " << row.since;
     for (const AttributeRule& rule : schema->attributes) {
       EXPECT_FALSE(rule.name.empty() || (!rule.values.empty() && rule.kind != Attribute::Kind::text &&

@@ -97,7 +97,7 @@ class Generator(unittest.TestCase):
         self.accepted(ROW.format(f'operator: "-", signature: {one}') +
                       ROW.replace("f,", "g,").format(f'operator: "-", signature: {two}'))
         self.refused(ROW.format(f'operator: "@", signature: {two}'),
-                     "f: '@' is no operator; there are +, -, *, /, %, ==, !=, <, <=, >, >=, &, |, ^, ~, !.")
+                     "f: '@' is not an operator; there are +, -, *, /, %, ==, !=, <, <=, >, >=, &, |, ^, ~, !.")
         self.refused(ROW.format(f'operator: "+", signature: {one}'),
                      "f: operator + cannot be 'f(Tensor x)', which takes 1 operands and gives Tensor.")
         self.refused(ROW.format(f'operator: "*", signature: {three}'),
@@ -112,7 +112,7 @@ class Generator(unittest.TestCase):
         self.accepted(ROW.format('method: true, signature: "(Tensor x, int y)"'))
         self.accepted(ROW.format('method: true, signature: "(Tensor! x, int y)"'))
         self.refused(ROW.format('method: true, signature: "(int y, Tensor x)"'),
-                     "f: it cannot be a method, since its first parameter is no Tensor.")
+                     "f: it cannot be a method, since its first parameter is not a Tensor.")
 
     def test_only_a_composite_that_gives_tensors_one_by_one_is_wide(self):
         row = '  - {{op: f, {}, wide: true, doc: "d."}}\n'
@@ -126,7 +126,7 @@ class Generator(unittest.TestCase):
         one = ROW.format('signature: "(Tensor x, int y = 1)"')
         rows = loaded(one + '  - {op: g, same_as: f, doc: "d."}\n')
         self.assertEqual([s.text for s in rows[1].signatures], ["g(Tensor x, int y = 1)"])
-        self.refused(one + '  - {op: g, same_as: h, doc: "d."}\n', "g: `same_as` is 'h', which is no row, or another name itself.")
+        self.refused(one + '  - {op: g, same_as: h, doc: "d."}\n', "g: `same_as` is 'h', which is not a row, or has a `same_as` itself.")
         self.refused(ROW.format('signature: "(Tensor x) -> Tensor[]"') + '  - {op: g, same_as: f, doc: "d."}\n',
                      "g: 'f' gives a list of tensors, and has no other names.")
 
@@ -142,16 +142,16 @@ class Generator(unittest.TestCase):
                                    ("int[]", "1"), ("int[1]", "[a]"), ("float", "true"), ("device", '"cpu"')):
             quoted = default.replace('"', '\\"')
             self.refused(ROW.format(f'signature: "(Tensor x, {type_name} y = {quoted})"'),
-                         f"f: the default of 'y', {default}, is no {type_name}.")
+                         f"f: the default of 'y', {default}, does not have type {type_name}.")
 
     def test_refuses_malformed_signatures(self):
         self.refused(ROW.format('signature: "(Tensor x, int y = 1, int z)"'),
                      "f: 'z' has no default but follows 'y', which has one.")
         self.refused(ROW.format('signature: "(Tensor x, int x)"'), "f: two parameters are called 'x'.")
         self.refused(ROW.format('signature: "Tensor x"'),
-                     "f: 'Tensor x' is no signature; write `(type name, ...)`, then maybe `-> (Tensor, Tensor)` or "
+                     "f: 'Tensor x' is not a signature; write `(type name, ...)`, then maybe `-> (Tensor, Tensor)` or "
                      "`-> Tensor[]`.")
-        self.assertIn("f: 'Matrix x' is no parameter", refusal("attributes: {}\nops:\n" + ROW.format('signature: "(Matrix x)"')))
+        self.assertIn("f: 'Matrix x' is not a parameter", refusal("attributes: {}\nops:\n" + ROW.format('signature: "(Matrix x)"')))
 
     def test_refuses_malformed_rows(self):
         self.refused('  - {op: f, unary: relu, doc: "d.", signatur: "(Tensor x)"}\n', "f: unknown key 'signatur'.")
@@ -166,7 +166,7 @@ class Generator(unittest.TestCase):
         def row(documentation):
             return ROW.format(f'signature: "(Tensor x, int y)", {documentation}')
         self.accepted(row('args: {x: "The x."}, returns: "One.", example: ">>> tenon.f(1, 2)\\n3"'))
-        self.refused(row('args: {z: "The z."}'), "f: `args` describes 'z', which is no parameter.")
+        self.refused(row('args: {z: "The z."}'), "f: `args` describes 'z', which is not a parameter.")
         self.refused(row('example: "tenon.f(1, 2)"'), "f: `example` must begin with '>>> '.")
 
     def test_another_name_is_documented_as_its_row(self):
@@ -206,9 +206,9 @@ class Generator(unittest.TestCase):
     def test_refuses_what_is_said_of_bool_in_the_wrong_place(self):
         self.refused('  - {op: f, unary: neg, on_bool: g, doc: "d."}\n', "f: only a binary op may have `on_bool`.")
         self.refused('  - {op: f, binary: add, on_bool: g, doc: "d."}\n',
-                     "f: `on_bool` is 'g', which is no binary op that gives bool.")
+                     "f: `on_bool` is 'g', which is not a binary op that gives bool.")
         self.refused('  - {op: f, binary: add, on_bool: g, doc: "d."}\n  - {op: g, binary: mul, doc: "d."}\n',
-                     "f: `on_bool` is 'g', which is no binary op that gives bool.")
+                     "f: `on_bool` is 'g', which is not a binary op that gives bool.")
         self.accepted('  - {op: f, binary: add, on_bool: g, gradient: "none: test", doc: "d."}\n'
                       '  - {op: g, binary: logical_or, gradient: "none: test", doc: "d."}\n')
         self.accepted('  - {op: f, unary: neg, refuses_bool: [no], gradient: "none: test", doc: "d."}\n')
@@ -222,7 +222,7 @@ class Generator(unittest.TestCase):
         self.refused('  - {op: f, binary: mul, doc: "d."}\n',
                      "f: no `gradient`; write expressions, a function with what it saves, or none and why.")
         self.refused(self.with_gradient('{input: "grad * other"}'),
-                     "f: `gradient` says nothing of 'other'; write an expression, or none and why.")
+                     "f: `gradient` does not name 'other'; write an expression, or none and why.")
         self.refused(self.with_gradient('"none"'),
                      "f: `gradient` is 'none'; write expressions, a function with what it saves, or none and why.")
         self.refused(ROW.format('signature: "(Tensor x)", gradient: "none: because"'),
@@ -230,11 +230,11 @@ class Generator(unittest.TestCase):
 
     def test_refuses_a_gradient_of_unknown_names(self):
         self.refused(self.with_gradient('{input: "grad * othr", other: "grad"}'),
-                     "f: its gradient names 'othr', which is no op, no argument and no float parameter.")
+                     "f: its gradient names 'othr', which is not an op, an argument or a float parameter.")
         self.refused(self.with_gradient('{input: "grad", other: "grad", third: "grad"}'),
-                     "f: `gradient` speaks of 'third', which is no tensor argument.")
+                     "f: `gradient` names 'third', which is not a tensor argument.")
         self.refused(self.with_gradient('"product(input, third)"'),
-                     "f: its gradient saves 'third', which is no tensor argument and no result.")
+                     "f: its gradient saves 'third', which is neither a tensor argument nor a result.")
 
     def test_a_composite_may_have_a_gradient_of_its_own(self):
         row = loaded(ROW.format('signature: "(Tensor x, Tensor y, string how)", gradient: "product(y, result)"'))[0]
@@ -291,9 +291,9 @@ class Generator(unittest.TestCase):
             ('host: true, signature: "(Tensor x) -> Tensor[]", gradient: "none: test"', "f: a host of a library gives new tensors,"),
             ('host: true, signatures: ["(Tensor x)", "(Tensor x, int y)"], gradient: "none: test"',
              "f: a host of a library has one signature, not 2; write a composite that calls it."),
-            (host + ", dtypes: [f31]", "f: `dtypes` has 'f31', which is no dtype; there are "),
+            (host + ", dtypes: [f31]", "f: `dtypes` has 'f31', which is not a dtype; there are "),
             ('host: true, signature: "(Tensor x)", gradient: {x: "grad * no_such_op(x)"}',
-             "f: its gradient names 'no_such_op', which is no op, no argument and no float parameter."),
+             "f: its gradient names 'no_such_op', which is not an op, an argument or a float parameter."),
             ('composite: true, signature: "(Tensor x)", gradient: "none: why"', "f: a composite without a gradient of its own"),
         ):
             with self.subTest(row=row):

@@ -41,7 +41,7 @@ class Wanted:
             if p.name not in both:
                 if p.name in self.extras and p.keyword_only:
                     continue
-                return f"'{p.name}' is no parameter of it"
+                return f"'{p.name}' is not a parameter of it"
             if not p.keyword_only and (i >= len(order) or order[i] != p.name):
                 return f"'{p.name}' is argument {i + 1}"
             if not same_default(p.default, both[p.name]):

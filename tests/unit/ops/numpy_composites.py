@@ -9,7 +9,7 @@ import torch.nn.functional as F
 
 from numpy_runner import Call, Dtype, OpTest, Refused, run, some
 
-warnings.filterwarnings("ignore", module="torch")  # of what its newer versions change
+warnings.filterwarnings("ignore", module="torch")  # warnings about future changes
 TORCH_DTYPES = {"f32": torch.float32, "f64": torch.float64, "i64": torch.int64, "i32": torch.int32}
 
 
@@ -70,7 +70,7 @@ class Composites(OpTest):
             self.same(op, x)
             self.same(op, x.astype(np.float64))
         for op in ("lgamma", "digamma"):
-            self.same(op, x, atol=64 * float(np.finfo(np.float32).eps))  # so much ep_api/accuracy.def allows near roots
+            self.same(op, x, atol=64 * float(np.finfo(np.float32).eps))  # the error that ep_api/accuracy.def allows near roots
             self.same(op, x.astype(np.float64))
         self.same("signbit", np.array([1, -1, 0.0, -0.0, INF, -INF], np.float32))
         self.same("signbit", np.array([3, -2, 0]))
@@ -117,7 +117,7 @@ class Composites(OpTest):
                     got = run("nextafter", x, target)[0]
                     np.testing.assert_array_equal(got, np.nextafter(x, target))
                     if x.dtype == np.float16:
-                        continue  # of equal zeros NumPy's halves keep the first, as C does not
+                        continue  # of two equal zeros, NumPy's halves keep the first; C does not
                     zeros = got == 0
                     np.testing.assert_array_equal(np.signbit(got[zeros]), np.signbit(np.nextafter(x, target)[zeros]))
         for dtype in (np.float32, np.float64):
@@ -199,7 +199,7 @@ class Composites(OpTest):
         # Bounds and steps of integers are whole.
         self.close(run("logspace", 0, 1.2, 2, dtype=Dtype("i64"))[0], np.array([1, 10]))
         self.close(run("arange", -0.9, 2.1, 2.0, dtype=Dtype("i64"))[0], np.array([0, 2]))
-        self.refused("arange: a step of 0.5 is none among integers.", "arange", 0.0, 2.0, 0.5, dtype=Dtype("i64"))
+        self.refused("arange: a step of 0.5 is not a whole number, and the dtype is an integer type.", "arange", 0.0, 2.0, 0.5, dtype=Dtype("i64"))
         self.refused("linspace: steps is -1; it must be at least 0.", "linspace", 0, 1, -1)
 
     def test_matrices(self):

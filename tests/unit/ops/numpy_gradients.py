@@ -189,7 +189,7 @@ class Scatter(OpTest):
             self.check(np.moveaxis(moved, 0, axis), "index_copy", x, axis, index, source)
 
     def test_many_lines(self):
-        """So many that each is copied just before its updates; and fewer lines of updates than there are lines."""
+        """Enough lines that each is copied just before its updates; and fewer lines of updates than there are lines."""
         for dtype in (np.float32, np.float64, np.int64, np.int32, np.float16):
             x, source = some(13, 7, 29, dtype=dtype, low=1, high=5), some(13, 7, 40, dtype=dtype, low=1, high=5)
             at = random.integers(0, 29, 40)

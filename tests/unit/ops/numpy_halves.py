@@ -24,7 +24,7 @@ BIG, SMALL = np.full((2, 3), 300, H), np.full((2, 3), 0.01, H)
 MATRIX = np.full((3, 4), 200, H)
 BATCH = np.full((5, 3, 4), 100, H)
 
-# What a call on f16 gives, in f64, where every step in f16 would be infinite or far off.
+# The result of a call on f16, computed in f64, where every step in f16 would be infinite or far off.
 CALLS = [
     ("var", (WAVE,), {}, np.var(wide(WAVE), ddof=1)),
     ("std", (WAVE,), {}, np.std(wide(WAVE), ddof=1)),

@@ -169,7 +169,7 @@ class Assembling(OpTest):
         self.check(np.pad(x, [(0, 0), (2, 1), (1, 2)], "reflect"), "pad", x, [1, 2, 2, 1], "reflect")
         self.check(np.pad(x, [(1, 1), (0, 0), (0, 3)], "edge"), "pad", x, [0, 3, 0, 0, 1, 1], "replicate")
         self.check(np.pad(x[:, :, 1:], [(0, 0), (0, 0), (0, 2)]), "pad", x, [-1, 2])
-        # What is cropped is reflected all the same.
+        # Cropped elements are reflected too.
         self.check(np.pad(x, [(0, 0), (0, 0), (0, 3)], "reflect")[:, :, 2:], "pad", x, [-2, 3], "reflect")
         self.check(np.pad(x, [(0, 0), (2, 0), (3, 0)], "reflect")[:, :-1, :-2], "pad", x, [3, -2, 2, -1], "reflect")
         self.check(np.pad(x[:, :, 2:], [(0, 0), (0, 0), (0, 3)], "edge"), "pad", x, [-2, 3], "replicate")
@@ -189,7 +189,7 @@ class Assembling(OpTest):
             rows = some(3, 301, dtype=dtype, low=1, high=100)  # longer than a block of the loops
             for dims in ([0], [1], [0, 1]):
                 self.check(np.flip(rows, dims), "flip", rows, dims)
-            # So many that all axes are turned as rows and then as elements of each; short rows; and some of the axes.
+            # Enough that all axes are turned as rows and then as elements of each; short rows; and some of the axes.
             for shape, dims in (((1031, 1283), [0, 1]), ((50021, 3), [1, 0]), ((5, 300, 301), [0, 1, 2]), ((5, 300, 301), [1, 2])):
                 large = some(*shape, dtype=dtype, low=1, high=100)
                 self.check(np.flip(large, dims), "flip", large, dims)

@@ -37,7 +37,7 @@ class Optimisers(OpTest):
         return [[positive(*shape, dtype=dtype) for _ in range(count)] for shape in ((3, 5), (700,))]
 
     def written(self, op, tensors, extra, **options):
-        """What is in the tensors after `op` has run over tensors[i], all lists of tensor i."""
+        """The contents of the tensors after `op` has run over tensors[i], all lists of tensor i."""
         lists = [[Keep(10 * k + i, each[k]) for i, each in enumerate(tensors)] for k in range(len(tensors[0]))]
         first = run(op, *map(tuple, lists), *extra, **options)
         for i, each in enumerate(tensors):

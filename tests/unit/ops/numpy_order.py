@@ -166,7 +166,7 @@ class Order(OpTest):
                 self.close(array, want)
             got = run("unique", strided(x) if x.ndim > 1 else x)
             self.close(got[0], values)
-            # What was not asked for is empty; Python leaves it out.
+            # Results that were not requested are empty; Python leaves them out.
             self.assertTrue(all(each.shape == (0,) for each in got[1:]))
         rows = np.repeat(few(4, 2, dtype=np.int64), 3, 0)
         values, inverse, counts = np.unique(rows, return_inverse=True, return_counts=True, axis=0)
@@ -203,7 +203,7 @@ class Order(OpTest):
                     x = random.integers(0, min(most, np.iinfo(dtype).max), n).astype(dtype)
                     self.close(run("bincount", x)[0], np.bincount(x))
                     self.close(run("bincount", x, None, 77)[0], np.bincount(x, minlength=77))
-        for dtype in (np.int64, np.int32, np.uint8):  # so many are counted in one pass, if all are small
+        for dtype in (np.int64, np.int32, np.uint8):  # this many are counted in one pass if all are small
             for high in (250, 4096, 5000):
                 x = random.integers(0, min(high, 256 if dtype == np.uint8 else high), 140009).astype(dtype)
                 self.close(run("bincount", x)[0], np.bincount(x))

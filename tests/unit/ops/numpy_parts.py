@@ -31,7 +31,7 @@ class Parts(OpTest):
         self.put(x, (np.zeros(0, np.int64),), np.zeros((0, 5, 3), np.float32))
         self.refused("index_put: 4 axes are indexed, but a tensor of shape [4, 5, 3] has 3.", "index_put", x, (rows,) * 4, some(3))
         self.refused("index_put: a tensor of f32 is neither a mask nor positions.", "index_put", x, (some(2),), some(2, 5, 3))
-        self.refused("index_put: indices has no tensor.", "index_put", x, (), some(3))
+        self.refused("index_put: indices must have at least one tensor.", "index_put", x, (), some(3))
         with self.assertRaisesRegex(Refused, "index"):
             run("index_put", x, (np.array([4]),), some(5, 3))
         with self.assertRaisesRegex(Refused, r"\[2\].*\[3\]"):

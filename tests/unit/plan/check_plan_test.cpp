@@ -63,7 +63,7 @@ TEST(CheckPlan, FindsPlacesOutsideABlockMisalignedOrTornApart) {
   plan = sound;
   plan.locations[2].offset += 8;
   plan.blocks[0] += 8;
-  EXPECT_NE(check_plan(values, {}, plan).message().find("no multiple of 16"), std::string::npos);
+  EXPECT_NE(check_plan(values, {}, plan).message().find("not a multiple of 16"), std::string::npos);
   plan = sound;
   plan.locations[1].offset += 128;
   plan.blocks[0] += 128;

@@ -264,10 +264,10 @@ TEST(Descriptor, ChecksSayWhatIsWrong) {
        Code::invalid_argument, "and groups 2 do not agree"},
       {"pooling_backward op=max spatial_rank=1 kernel=2 stride=2 dilation=1 : dst f32[1,1,4]{4,4,1} gradient "
        "f32[1,1,2]{2,2,1}",
-       Code::invalid_argument, "max pooling, and no other, has 'indices'"},
+       Code::invalid_argument, "only max pooling has 'indices'"},
       {"pooling_backward op=average spatial_rank=1 kernel=2 stride=2 dilation=1 : dst f32[1,1,4]{4,4,1} indices "
        "i64[1,1,2]{2,2,1} gradient f32[1,1,2]{2,2,1}",
-       Code::invalid_argument, "max pooling, and no other, has 'indices'"},
+       Code::invalid_argument, "only max pooling has 'indices'"},
       {"layer_norm_backward axis=1 : dst f32[2,3]{3,1} scale_gradient f32[2]{1} shift_gradient f32[3]{1} src "
        "f32[2,3]{3,1} mean f32[2,1]{1,1} inv_std f32[2,1]{1,1} gradient f32[2,3]{3,1}",
        Code::invalid_argument, "'scale_gradient' has shape [2]"},
@@ -276,7 +276,7 @@ TEST(Descriptor, ChecksSayWhatIsWrong) {
        Code::invalid_argument, "'gradient' is f16 but 'src' is f32"},
       {"batch_norm_training axis=1 : dst f32[2,3]{3,1} mean f32[3]{1} inv_std f32[3]{1} src f32[2,3]{3,1} scale "
        "f32[3]{1}",
-       Code::invalid_argument, "there both or not at all"},
+       Code::invalid_argument, "given both or not at all"},
       {"batch_norm_backward axis=0 : dst f32[2,3]{3,1} scale_gradient f32[2]{1} shift_gradient f32[2]{1} src "
        "f32[2,3]{3,1} mean f32[3]{1} inv_std f32[2]{1} gradient f32[2,3]{3,1}",
        Code::invalid_argument, "'mean' has shape [3] but must have shape [2]"},

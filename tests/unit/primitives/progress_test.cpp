@@ -19,7 +19,7 @@ TEST(Progress, FitsIntoTheTerminal) {
   EXPECT_EQ(Progress::line("loading", 0, 0, 61, 0), "");
 }
 
-// The tests' stderr is no terminal.
+// The tests' stderr is not a terminal.
 TEST(Progress, IsSilentElsewhere) {
   testing::internal::CaptureStderr();
   {

@@ -52,7 +52,7 @@ class Attention(unittest.TestCase):
         if lengths is not None:
             inputs.append(("lengths", "i64", np.array(lengths)))
             count = np.clip(lengths, 0, k)
-            for i in range(b):  # what lies beyond is not read
+            for i in range(b):  # elements beyond this are not read
                 key[i, :, count[i]:] = value[i, :, count[i]:] = np.nan
         for i, row, column in itertools.product(range(b), range(q), range(k)):
             position = row + (count[i] - q if align == "end" else 0)

@@ -248,7 +248,7 @@ class ScalarRows(unittest.TestCase):
                     x, y = x[~faults], y[~faults]
                 left, right = compute_array(dtype, x), compute_array(dtype, y)
                 if name == "floor_div" and driver.is_float(dtype):
-                    # The quotient of numbers far apart is no whole double: NumPy corrects it in yet another way.
+                    # The quotient of numbers far apart is not a whole double: NumPy corrects it in yet another way.
                     keep = ~(np.abs(left / right) > 2.0 ** 52) | (right == 0)
                     x, y, left, right = x[keep], y[keep], left[keep], right[keep]
                 out = "bool" if result == "bool" else dtype
@@ -279,7 +279,7 @@ class ScalarRows(unittest.TestCase):
                 values = compute_array(dtype, x)
                 want = np.array([REDUCE[name](row) for row in values]).reshape(-1, 1)
                 if name in ("sum", "l1_norm", "sum_square", "l2_norm", "log_sum", "mean", "prod") and driver.is_float(dtype):
-                    # Added in another order, sums that overflow or cancel end elsewhere: special rows tell of max and min.
+                    # Added in another order, sums that overflow or cancel end elsewhere: special rows test max and min.
                     got, want, values = got[:9], want[:9], values[:9]
                     self.assertTrue(np.allclose(got, rounded(dtype, want), rtol=1e-9 if dtype in ("f64", "f32") else 0.25,
                                                 atol=1e-6 if dtype != "f64" else 1e-12, equal_nan=True), f"{name} {dtype}: {got.ravel()} {want.ravel()}")

@@ -51,7 +51,7 @@ TEST(Nearest, FindsSmallSlipsOnly) {
   EXPECT_EQ(edit_distance("rnu", "run"), 1u);
   EXPECT_EQ(edit_distance("ab", "ba"), 1u);
   EXPECT_EQ(edit_distance("ca", "abc"), 3u) << "letters that were swapped are not changed again";
-  EXPECT_EQ(nearest_word("npu2", {"cpu", "null"}), "") << "half of another word is no slip";
+  EXPECT_EQ(nearest_word("npu2", {"cpu", "null"}), "") << "half of another word is not a misspelling";
   EXPECT_EQ(nearest_word("rnu", {"compare", "run"}), "run");
 }
 

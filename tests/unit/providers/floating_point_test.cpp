@@ -70,7 +70,7 @@ struct Launch {
   cases::Case test;
   cases::Image image;
 
-  // Allocates, and compares no floats, because it runs in a mode.
+  // Allocates and compares no floats, because it runs in a changed floating-point mode.
   ep_status run(OpenProvider& provider, std::vector<uint8_t>* out) const {
     cases::Image mine = image;
     std::vector<void*> addresses;

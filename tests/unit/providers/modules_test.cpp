@@ -285,7 +285,7 @@ TEST_P(Modules, AnswerWithTheFirstErrorAndItsLine) {
   EXPECT_NE(sentence.find("missing"), std::string::npos) << sentence;
   EXPECT_NE(sentence.find("'test'"), std::string::npos) << sentence;
   ASSERT_EQ(module.said.size(), 1u);
-  EXPECT_NE(module.said[0].find("also_missing"), std::string::npos) << "all that the compiler said";
+  EXPECT_NE(module.said[0].find("also_missing"), std::string::npos) << "every message of the compiler";
 }
 
 TEST_P(Modules, RefuseWhatIsNoModuleOfTheirs) {
@@ -431,11 +431,11 @@ TEST(ModuleCompilers, ThatFailAreNoFaultOfTheText) {
   EXPECT_NE(said.find("did not write the library"), std::string::npos) << said;
   const std::string junk = fmt::format("{}while [ \"$1\" != -o ]; do shift; done\necho junk > $2\n", version);
   said = refusal(script(folder, "junk", junk), EP_STATUS_UNSUPPORTED);
-  EXPECT_NE(said.find("no shared object"), std::string::npos) << said;
+  EXPECT_NE(said.find("not a shared object"), std::string::npos) << said;
   said = refusal(fmt::format("{}/absent", folder.path()), EP_STATUS_UNSUPPORTED);
   EXPECT_NE(said.find("cannot be run"), std::string::npos) << said;
   said = refusal("gcc", EP_STATUS_UNSUPPORTED);
-  EXPECT_NE(said.find("'gcc'"), std::string::npos) << "a name is no path: " << said;
+  EXPECT_NE(said.find("'gcc'"), std::string::npos) << "a name is not a path: " << said;
   said = refusal("none", EP_STATUS_UNSUPPORTED);
   EXPECT_NE(said.find("'none'"), std::string::npos) << said;
   said = refusal("cc", EP_STATUS_UNSUPPORTED, "0");

@@ -68,7 +68,7 @@ class AgainstStrict(unittest.TestCase):
         self.addCleanup(caught.__exit__, None, None, None)
 
     def same(self, call, *arrays, rtol=1e-5):
-        """That `call(namespace, arrays...)` gives the same dtypes, shapes and elements in both namespaces."""
+        """Checks that `call(namespace, arrays...)` gives the same dtypes, shapes and elements in both namespaces."""
         ours = call(array_api, *(array_api.asarray(each, copy=True) for each in arrays))
         theirs = call(strict, *(strict.asarray(each, copy=True) for each in arrays))
         if not isinstance(theirs, (tuple, list)):
@@ -273,7 +273,7 @@ class AgainstStrict(unittest.TestCase):
                 for keepdims in (False, True):
                     if batch != (0,) or order in ("fro", "nuc"):
                         self.same(lambda xp, a: self.of_name("linalg.matrix_norm")(xp, a, ord=order, keepdims=keepdims), wide, rtol=1e-3)
-            # Bases are not unique: what they make of each other is.
+            # Bases are not unique, so their products are compared.
             self.same(lambda xp, a: (lambda r: r.Q @ r.R)(self.of_name("linalg.qr")(xp, a)), wide, rtol=1e-3)
             self.same(lambda xp, a: xp.linalg.qr(a, mode="complete").Q.shape, np.swapaxes(wide, -1, -2))
             self.same(lambda xp, a: (lambda r: (r.S, (r.U * r.S[..., None, :]) @ r.Vh))(self.of_name("linalg.svd")(xp, a, full_matrices=False)), wide, rtol=1e-3)
@@ -367,7 +367,7 @@ class Namespace(unittest.TestCase):
         self.assertEqual(big.tolist(), [2**63, 2**64 - 1])
         self.assertEqual(tenon.tensor([2**63], dtype=tenon.f64).tolist(), [2.0**63])
         for data, dtype in (([2**63], None), ([-1, 2**63], tenon.u64), ([2**63], tenon.i64)):
-            with self.assertRaisesRegex(ValueError, "an int from 2\\^63 on is no"):
+            with self.assertRaisesRegex(ValueError, "an int of 2\\^63 or more does not fit"):
                 tenon.tensor(data, dtype=dtype)
         with self.assertRaises(TypeError):
             tenon.tensor([2**64], dtype=tenon.u64)

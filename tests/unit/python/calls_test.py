@@ -230,7 +230,7 @@ class Arguments(unittest.TestCase):
         self.assertEqual(drawn(tenon.ones(4)).tolist(), [1, 1, 1, 1])
 
     def test_every_op_that_can_write_its_argument_takes_inplace(self):
-        # What inplace=True leaves in the argument is what the op gives of a copy, and the object is the argument.
+        # With inplace=True the argument holds the op's result for a copy, and the returned object is the argument.
         values = {"Tensor": lambda dtype, i: tenon.tensor([[1, 2, 3], [4, 0, 2]][i % 2], dtype=dtype), "Scalar": lambda dtype, i: 2, "float": lambda dtype, i: 0.5,
                   "int": lambda dtype, i: 0, "bool": lambda dtype, i: True, "Tensor[]": lambda dtype, i: [tenon.tensor([2, 0, 1])]}
         own = {"index": lambda dtype: tenon.tensor([2, 0, 1]), "mask": lambda dtype: tenon.tensor([True, False, True]), "reduce": lambda dtype: "amax"}

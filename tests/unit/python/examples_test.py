@@ -22,7 +22,7 @@ def ops():
 
 
 def complaint(name, text):
-    """What doctest reports about the examples in `text`; None if all give what they show."""
+    """The report of doctest about the examples in `text`; None if all give what they show."""
     examples = doctest.DocTestParser().get_doctest(text, {"tenon": tenon}, name, None, None)
     report = io.StringIO()
     with contextlib.redirect_stdout(report):

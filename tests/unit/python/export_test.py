@@ -1,4 +1,4 @@
-"""What tenon.onnx.export writes is ONNX and computes what the function computes: every row of the table, modules, nets.
+"""Models written by tenon.onnx.export are valid ONNX and compute the function: every row of the table, modules, nets.
 
 usage: export_test.py OP_RUNNER (not used)
 
@@ -355,7 +355,7 @@ class Exports(unittest.TestCase):
             with self.subTest(sentence=sentence), self.assertRaisesRegex(error, sentence):
                 tenon.onnx.export(function, self.path, args)
         for options, error, sentence in (
-                ({"dynamic_axes": {"x": 3}}, TypeError, "must be a list of axes"), ({"dynamic_axes": {"y": [0]}}, tenon.InvalidArgument, "'y', which is no input"),
+                ({"dynamic_axes": {"x": 3}}, TypeError, "must be a list of axes"), ({"dynamic_axes": {"y": [0]}}, tenon.InvalidArgument, "'y', which is not an input"),
                 ({"dynamic_axes": {"x": [2]}}, tenon.InvalidArgument, "no axis 2"), ({"input_names": ["a", "b"]}, tenon.InvalidArgument, "2 names for 1 inputs"),
                 ({"dynamic_axes": {"x": [1]}}, tenon.Unsupported, "cannot be dynamic")):
             with self.subTest(sentence=sentence), self.assertRaisesRegex(error, sentence):

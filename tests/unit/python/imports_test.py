@@ -15,7 +15,7 @@ import tenon
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import unittest_report
 
-# What each library computes, with its threads if it has some.
+# A computation of each library, with its threads if it has some.
 OTHERS = {"numpy": "numpy.linalg.inv(numpy.eye(64))", "torch": "torch.ones(300, 300) @ torch.ones(300, 300)",
           "scipy.linalg": "scipy.linalg.svd([[2.0, 1.0], [1.0, 3.0]])", "sklearn": "__import__('sklearn.cluster').cluster.KMeans",
           "onnx": "onnx.helper.make_tensor('x', 1, [1], [2.0])", "onnxruntime": "onnxruntime.get_available_providers()",
@@ -65,7 +65,7 @@ class Imports(unittest.TestCase):
         self.run_both(*filter(installed, OTHERS), "tenon")
 
 
-@unittest.skipUnless(sys.platform == "linux", "the libraries are no ELF files")
+@unittest.skipUnless(sys.platform == "linux", "the libraries are not ELF files")
 class ThreadLocalMemory(unittest.TestCase):
     def test_no_library_reaches_for_that_of_another_as_if_it_were_loaded_with_the_program(self):
         """A library that was loaded late has its thread-local memory elsewhere, and the loader refuses the second one."""

@@ -1,4 +1,4 @@
-"""Indices of every integer dtype, against NumPy: each op takes them all, and refuses what is no integer.
+"""Indices of every integer dtype, against NumPy: each op takes them all, and refuses what is not an integer.
 
 usage: indices_test.py OP_RUNNER (not used)"""
 
@@ -36,7 +36,7 @@ def log_softmax(x):
     return x - np.log(np.exp(x).sum(1, keepdims=True))
 
 
-# op: the call with an index, what NumPy makes of the index as i64, the index.
+# op: the call with an index, NumPy's result for the index as i64, the index.
 CASES = {
     "gather_slices": (lambda i: tenon.gather_slices(X_, 0, i), lambda i: X[i], LIST),
     "index_select": (lambda i: tenon.index_select(X_, 0, i), lambda i: X[i], LIST),
@@ -117,7 +117,7 @@ class Indices(unittest.TestCase):
             np.testing.assert_array_equal(np.asarray(x.grad), [1, 0, 2])
 
     def test_u8_between_brackets_is_a_mask_to_some(self):
-        with self.assertRaisesRegex(tenon.Error, "u8 is a mask to some and positions to others; cast it"):
+        with self.assertRaisesRegex(tenon.Error, "u8 could be a mask or positions; cast it"):
             tenon.index_put(X_, [tenon.from_numpy(np.array([1, 0, 0, 1], np.uint8))], tenon.tensor(0.0))
 
 

@@ -18,7 +18,7 @@ sys.argv[1:2] = []
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 import unittest_report
 
-LIMIT = 40  # seconds for what follows the signal
+LIMIT = 40  # seconds after the signal
 
 PROGRAM = """
 import signal, tenon

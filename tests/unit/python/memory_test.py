@@ -176,8 +176,8 @@ class Lists(unittest.TestCase):
 
     def test_ragged_lists_are_refused(self):
         for data, text in (([[1, 2], [3]], "2 elements and another one 1"), ([[1], 2], "a number stands where other rows have lists"),
-                           ([1, [2]], "a list stands where other rows have numbers"), (["a"], "str is no number"),
-                           ([[[[[[[[[1]]]]]]]]], "deeper than 8"), (object(), "object is no number"), ([None], "None is no number")):
+                           ([1, [2]], "a list stands where other rows have numbers"), (["a"], "str is not a number"),
+                           ([[[[[[[[[1]]]]]]]]], "deeper than 8"), (object(), "object is not a number"), ([None], "None is not a number")):
             with self.assertRaisesRegex((TypeError, ValueError), text):
                 tenon.tensor(data)
         with self.assertRaisesRegex(ValueError, "there is no dtype 'f31'"):

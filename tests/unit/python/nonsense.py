@@ -6,7 +6,7 @@ import numpy as np
 import tenon
 
 DTYPES = ["f32", "f64", "f16", "bf16", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "bool"]
-STORED = ["f8e4m3fn", "f8e5m2", "f4e2m1", "i4", "u4", "i2", "u2", "f6e2m3fn", "f8e8m0"]  # those that are storage alone
+STORED = ["f8e4m3fn", "f8e5m2", "f4e2m1", "i4", "u4", "i2", "u2", "f6e2m3fn", "f8e8m0"]  # dtypes that can only be stored
 SHAPES = [(), (0,), (1,), (2,), (3,), (7,), (17,), (0, 3), (3, 0), (1, 1), (2, 3), (3, 3), (4, 4), (5, 1), (2, 0, 3), (2, 3, 4),
           (1, 2, 1, 3), (2, 2, 5, 5), (1, 3, 2, 4, 4), (1, 1, 1, 1, 1, 1, 1, 2), (2, 1, 2, 1, 2, 1, 2, 1)]
 FILLS = ["ones", "count", "negative", "specials", "random", "large", "index"]
@@ -167,7 +167,7 @@ class Caller:
         return f"tenon.{name}({', '.join(arguments)})"
 
     def made(self, chance):
-        """A call of what is no op: tensors from arrays and objects, and what tensors do as objects of Python."""
+        """A call that is not an op: tensors from arrays and objects, and what tensors do as objects of Python."""
         array = f"np.zeros({chance.choice(SHAPES)}, {chance.choice(['f4', '>f4', 'c8', 'O', 'S3', 'f2', 'i8', '?', 'M8[s]', 'V3'])!r})"
         seen = chance.choice([".T", "[..., ::-1]", "[..., ::2]", ".ravel()[1:]", ".view('u1')[..., 1:]", ".copy()", ""])
         return chance.choice([

@@ -102,7 +102,7 @@ class Process:
         return Path(self.noted.name).read_bytes().partition(b"\0")[0].decode(errors="replace")
 
     def failures(self):
-        """What failed, as text; empty: nothing."""
+        """The failure as text; empty if there is none."""
         last, since, said = "", time.monotonic(), ""
         while True:
             try:

@@ -1,4 +1,4 @@
-"""What ONNX Runtime's optimiser and quantisers write of small nets runs, and gives what ONNX Runtime gives.
+"""Small nets written by ONNX Runtime's optimiser and quantisers run and give ONNX Runtime's results.
 
 usage: onnx_runtime_test.py OP_RUNNER (not used)"""
 

@@ -54,7 +54,7 @@ def targets():
 
 
 def loss_of(parameters, package, step):
-    """A loss that is no square, so that every element has a history of its own."""
+    """A loss that is not a square, so that every element has a history of its own."""
     total = 0
     for parameter, target in zip(parameters, targets()):
         difference = parameter - package.tensor(target)

@@ -1,4 +1,4 @@
-"""What the package has beside tensors: compiled functions, files, models, devices, stubs.
+"""Parts of the package other than tensors: compiled functions, files, models, devices, stubs.
 
 usage: package_test.py OP_RUNNER (not used)"""
 
@@ -139,7 +139,7 @@ class Compile(unittest.TestCase):
     def test_results_that_are_no_tensors_stay_as_they_are(self):
         f = tenon.compile(lambda x: (x * 2, x.shape[0]))
         self.assertEqual([f(tenon.ones(3))[1] for _ in range(3)], [3, 3, 3])
-        with self.assertRaisesRegex(tenon.InvalidArgument, "what is no tensor in its results must stay"):
+        with self.assertRaisesRegex(tenon.InvalidArgument, "results that are not tensors must stay"):
             f(tenon.ones(4))
 
     def test_a_compiled_module_has_its_parameters(self):
@@ -592,7 +592,7 @@ class Models(unittest.TestCase):
         for given in (["grüß", "a", "?"], np.array(["grüß", "a", "?"]), np.array(["grüß", "a", b"?"], dtype=object)):
             y, z = model(given)
             self.assertEqual((y.tolist(), z.tolist(), z.shape), ([5, 4, -1], ["GRÜSS", "A", "?"], (3,)))
-        with self.assertRaisesRegex(tenon.InvalidArgument, "3 is no string"):
+        with self.assertRaisesRegex(tenon.InvalidArgument, "3 is not a string"):
             model(["a", 3])
 
         chances = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 2])

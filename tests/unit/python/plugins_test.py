@@ -29,7 +29,7 @@ for each in tenon._tenon._report()["candidates"]:
 
 
 def make_wheel(folder):
-    """The wheel that pip makes of the project, of files that are there."""
+    """The wheel that pip builds from the project and local files."""
     text = PROJECT.read_text()
     name, version, place = (re.search(rf'^{key} = "(.*?)"', text, re.MULTILINE)[1] for key in ("name", "version", "wheel.install-dir"))
     stem = f"{name.replace('-', '_')}-{version}"
@@ -73,7 +73,7 @@ class PlugIns(unittest.TestCase):
         self.assertEqual(self.run_python(python, "-B", "-c", LIST), "cpu:0\n")
 
     def place(self):
-        """A folder of packages, with one plug-in in it, which Python is told of."""
+        """A folder of packages with one plug-in, which is in Python's path."""
         packages = self.folder / "packages"
         (packages / "tenon_plugins").mkdir(parents=True)
         shutil.copy(PLUGIN, packages / "tenon_plugins")

@@ -218,7 +218,7 @@ def tensors(package):
 
 
 def numbers(value):
-    """What was given as nested lists of arrays."""
+    """The argument as nested lists of arrays."""
     if isinstance(value, (tuple, list)):
         return [numbers(each) for each in value]
     return np.array(value.detach()) if hasattr(value, "detach") else np.array(value)

@@ -80,7 +80,7 @@ class Lock(unittest.TestCase):
             w = tenon.tensor(np.ones(100, "f4"), requires_grad=True)
             return tenon.sum(w * tenon.from_numpy(np.zeros(100, "f4").view(Watched)))
 
-        # Backward gives up the lock, and drops what was saved for it.
+        # Backward gives up the lock, and drops the saved tensors.
         losses = [saved_for_backward() for _ in range(8)]
         gc.collect()
         self.assertEqual(freed, [])

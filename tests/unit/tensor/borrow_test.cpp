@@ -284,7 +284,7 @@ TEST_F(Borrow, ARefusalSaysWhyAndLeavesTheDeleterAlone) {
       {"no data", false, 0, {2, 3}, {}, DType::f32, bad, {"no data", "24 bytes", "[2, 3]"}},
       {"no data, strided", false, 0, {2, 3}, {10, 1}, DType::f32, bad, {"no data", "52 bytes", "[10, 1]"}},
       {"a negative stride", true, 0, {2, 3}, {3, -1}, DType::f32, bad, {"[3, -1]", "-1 is negative"}},
-      {"the same of nothing", true, 0, {0, 3}, {3, -1}, DType::f32, bad, {"[3, -1]", "-1 is negative"}},
+      {"a negative stride, no elements", true, 0, {0, 3}, {3, -1}, DType::f32, bad, {"[3, -1]", "-1 is negative"}},
       {"too few strides", true, 0, {2, 3}, {1}, DType::f32, bad, {"[1]", "[2, 3]", "different ranks"}},
       {"too many strides", true, 0, {}, {1}, DType::f32, bad, {"[1]", "[]", "different ranks"}},
       {"a negative dim", true, 0, {2, -3}, {}, DType::f32, bad, {"[2, -3]", "-3 is negative"}},

@@ -25,7 +25,8 @@ class AsyncMachine : public Machine {
   explicit AsyncMachine(const std::string& provider)
       : Machine(fmt::format("{}:0", provider), fmt::format("{}:1", provider)) {}
 
-  // The primitive of dst = 31*a + b + tag over `words` words, cached. `scratch` is its persistent scratch in bytes.
+  // The cached primitive that computes dst = 31*a + b + tag over `words` words, with `scratch` bytes of persistent
+  // scratch.
   Result<Primitive*> primitive(int device, int64_t words, uint64_t scratch = 0);
 
   Status mix(int device, int stream, View dst, View a, View b, int64_t words, int64_t tag, int64_t how,

@@ -33,7 +33,7 @@ TEST_F(Machines, SynchronizeReturnsTheFirstUnreportedErrorOnce) {
   StorageHandle a = filled(0, 3);
   StorageHandle b = filled(0, 4);
   ASSERT_TRUE(mix(b.get(), a.get(), a.get(), 0, fakes::kMixRefused).ok());
-  ASSERT_TRUE(mix(a.get(), b.get(), b.get(), 2).ok()) << "reading poison in an instruction is no error of the call";
+  ASSERT_TRUE(mix(a.get(), b.get(), b.get(), 2).ok()) << "reading poison in an instruction is not an error of the call";
   const Status first = vm::synchronize(machine.device(0));
   EXPECT_EQ(first.code(), Code::internal);
   EXPECT_TRUE(vm::synchronize(machine.device(0)).ok());

@@ -38,8 +38,8 @@ struct Instruction {
   friend bool operator==(const Instruction&, const Instruction&) = default;
 };
 
-// What the function of an access does. With kReads it stores the words that it sees. With kWrites it writes seeded
-// words. With both it changes each word w to 31*w + tag.
+// The behaviour of the function of an access. With kReads it stores the words that it sees. With kWrites it writes
+// seeded words. With both it changes each word w to 31*w + tag.
 constexpr int64_t kReads = 1;
 constexpr int64_t kWrites = 2;
 constexpr int64_t kThrows = 4;  // throws and does nothing else

@@ -23,7 +23,7 @@ def make_structs(rows, abi_header):
                 size, cpp = FIELD_BYTES[kind] * count, FIELD_TYPES[kind]
                 aligned = min(8, FIELD_BYTES[kind])
             else:
-                raise OpListError(f"attributes {name}: '{text}' is no field type.")
+                raise OpListError(f"attributes {name}: '{text}' is not a field type.")
             if offset % aligned:
                 raise OpListError(f"attributes {name}: there is padding before '{field_name}'; put an i32 before it.")
             offset, wide = offset + size, wide or aligned == 8

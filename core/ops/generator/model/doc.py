@@ -65,7 +65,7 @@ def read_doc(op, row, of_floats, shared):
     parameters, own = parameters_of(op.signatures), row.get("args") or {}
     for argument in own:
         if argument not in parameters:
-            raise OpListError(f"{op.name}: `args` describes '{argument}', which is no parameter.")
+            raise OpListError(f"{op.name}: `args` describes '{argument}', which is not a parameter.")
     arguments = {}
     for argument, found in parameters.items():
         text = own.get(argument) or shared_text(shared, found)

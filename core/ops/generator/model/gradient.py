@@ -68,7 +68,7 @@ def read_names(op, text, ops):
         elif name in slots:
             read.scalars.append((slots[name], name))
         elif name != "grad" and name not in ops:
-            raise OpListError(f"{op.name}: its gradient names '{name}', which is no op, no argument and no float parameter.")
+            raise OpListError(f"{op.name}: its gradient names '{name}', which is not an op, an argument or a float parameter.")
     return read
 
 
@@ -76,10 +76,10 @@ def read_expressions(op, row, ops):
     made, arguments = Gradient(), arguments_of(op)
     for name in row:
         if name not in [a.name for a in arguments]:
-            raise OpListError(f"{op.name}: `gradient` speaks of '{name}', which is no tensor argument.")
+            raise OpListError(f"{op.name}: `gradient` names '{name}', which is not a tensor argument.")
     for i, argument in enumerate(arguments):
         if argument.name not in row:
-            raise OpListError(f"{op.name}: `gradient` says nothing of '{argument.name}'; write an expression, or none and why.")
+            raise OpListError(f"{op.name}: `gradient` does not name '{argument.name}'; write an expression, or none and why.")
         if not reason_of(row[argument.name]):
             made.expressions[i] = read_names(op, row[argument.name], ops)
     if not made.expressions:
@@ -104,7 +104,7 @@ def read_function(op, text):
         elif name in arguments:
             made.inputs |= 1 << arguments.index(name)
         else:
-            raise OpListError(f"{op.name}: its gradient saves '{name}', which is no tensor argument and no result.")
+            raise OpListError(f"{op.name}: its gradient saves '{name}', which is neither a tensor argument nor a result.")
     made.attributes = bool(op.attributes)
     made.scalars = any(p.type in NUMBERS for s in op.signatures for p in s.parameters)
     return made

@@ -106,7 +106,7 @@ def launch_scalars(op, row, signature):
     chosen = row.get("scalars", names)
     for scalar in chosen:
         if isinstance(scalar, str) and scalar not in names:
-            raise OpListError(f"{op}: scalar '{scalar}' is no float or Scalar parameter.")
+            raise OpListError(f"{op}: scalar '{scalar}' is not a float or Scalar parameter.")
     return [s if isinstance(s, str) else repr(float(s)) for s in chosen]
 
 
@@ -187,7 +187,7 @@ def operands(signature):
 
 def check_operator(op):
     if op.operator not in OPERATORS:
-        raise OpListError(f"{op.name}: '{op.operator}' is no operator; there are {', '.join(OPERATORS)}.")
+        raise OpListError(f"{op.name}: '{op.operator}' is not an operator; there are {', '.join(OPERATORS)}.")
     for s in op.signatures:
         count = len(operands(s))
         if count not in OPERATORS[op.operator] or s.result != "Tensor":
@@ -215,7 +215,7 @@ def make_op(row, structs, abi, library="", shared=None):
     op.same_as = row.get("same_as", "")
     op.method = bool(row.get("method", False))
     if op.method and not all(s.parameters and s.parameters[0].type in ("Tensor", "Tensor!") for s in signatures[:1]):
-        raise OpListError(f"{name}: it cannot be a method, since its first parameter is no Tensor.")
+        raise OpListError(f"{name}: it cannot be a method, since its first parameter is not a Tensor.")
     op.wide = bool(row.get("wide", False))
     if op.wide and (form != "composite" or library or not all(s.result.startswith(("Tensor", "(")) and s.result != "Tensor[]" for s in signatures)):
         raise OpListError(f"{name}: only a composite of Tenon's own that gives tensors one by one may be `wide`.")

@@ -22,7 +22,7 @@ def with_other_names(rows):
             continue
         other = named.get(row["same_as"])
         if other is None or "same_as" in other:
-            raise OpListError(f"{row.get('op')}: `same_as` is '{row['same_as']}', which is no row, or another name itself.")
+            raise OpListError(f"{row.get('op')}: `same_as` is '{row['same_as']}', which is not a row, or has a `same_as` itself.")
         form = next((form for form in DEFAULT_SIGNATURES if form in other), "")
         texts = other.get("signatures") or ([other["signature"]] if "signature" in other else DEFAULT_SIGNATURES.get(form, []))
         if any("Tensor[]" in text.partition("->")[2] for text in texts):
@@ -108,7 +108,7 @@ def check_bool_rows(ops):
             continue
         row = rows.get(op.on_bool)
         if row is None or row.form != "binary" or row.on_bool or not row.bool_result:
-            raise OpListError(f"{op.name}: `on_bool` is '{op.on_bool}', which is no binary op that gives bool.")
+            raise OpListError(f"{op.name}: `on_bool` is '{op.on_bool}', which is not a binary op that gives bool.")
 
 
 def check_operators(ops):

@@ -72,7 +72,7 @@ def split_commas(text):
 
 def default_as_cpp(op, p, abi):
     """Checks a default against its type and returns it in C++."""
-    text, bad = p.default, OpListError(f"{op}: the default of '{p.name}', {p.default}, is no {p.type}{'?' if p.optional else ''}.")
+    text, bad = p.default, OpListError(f"{op}: the default of '{p.name}', {p.default}, does not have type {p.type}{'?' if p.optional else ''}.")
     if text == "None":
         if not p.optional:
             raise bad
@@ -101,7 +101,7 @@ def parse_parameter(op, text, keyword_only, abi):
     match = re.fullmatch(r"(Tensor\|Scalar|Tensor\|float|Tensor!|[A-Za-z]+(?:\[1?\])?)(\?)?\s+([a-z_][a-z0-9_]*)(?:\s*=\s*(.+))?", text)
     if not match or match[1] not in TYPES:
         known = ", ".join(TYPES)
-        raise OpListError(f"{op}: '{text}' is no parameter; write `type name` or `type name = default` with a type of {known}.")
+        raise OpListError(f"{op}: '{text}' is not a parameter; write `type name` or `type name = default` with a type of {known}.")
     p = Parameter(match[1], match[3], match[2] == "?", keyword_only, match[4])
     if p.optional and p.type in ("Tensor!", "Tensor|Scalar", "Tensor|float", "Tensor[]"):
         raise OpListError(f"{op}: '{p.name}' may not be optional: {p.type} has no value for None.")
@@ -116,7 +116,7 @@ def parse_signature(op, text, abi):
     match = re.fullmatch(r"\(([^()]*)\)\s*(?:->\s*(.+))?", text.strip(), re.S)
     result = (match[2] or "Tensor").strip() if match else ""
     if not match or not re.fullmatch(r"Tensor|Tensor\[\]|\(Tensor(, Tensor)+\)", result):
-        raise OpListError(f"{op}: '{text}' is no signature; write `(type name, ...)`, then maybe `-> (Tensor, Tensor)` or `-> Tensor[]`.")
+        raise OpListError(f"{op}: '{text}' is not a signature; write `(type name, ...)`, then maybe `-> (Tensor, Tensor)` or `-> Tensor[]`.")
     parameters, keyword_only = [], False
     for part in split_commas(" ".join(match[1].split())):
         if part == "*":

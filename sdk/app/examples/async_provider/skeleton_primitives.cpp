@@ -113,7 +113,7 @@ Refusal check_in_memory(const ep_primitive_desc& desc) {
 
 Refusal relu_why_not(const ep_device&, const ep_primitive_desc& desc, ep_support_info& info) {
   if (desc.attributes.unary.op != EP_UNARY_relu) {
-    return Refusal::because("of the unary functions there is relu, not %s", unary_name(desc.attributes.unary.op));
+    return Refusal::because("relu is the only unary function here, not %s", unary_name(desc.attributes.unary.op));
   }
   if (Refusal refusal = check_operands(desc, {EP_ROLE_DST, EP_ROLE_SRC})) return refusal;
   for (uint32_t i = 0; i < 2; ++i) {

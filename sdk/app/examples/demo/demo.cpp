@@ -27,7 +27,7 @@ constexpr const char* usage =
     "usage: tenon_demo [--device NAME] [--model FILE] PICTURE...\n"
     "Says which shape each picture shows: circle, square, triangle, star, cross, heart, arrow or moon.\n"
     "Pictures are PNG, JPEG, BMP, GIF or PNM of any size; their middle is looked at.\n"
-    "--device   cpu, cuda:0, ...; otherwise TENON_DEVICE or the best there is\n"
+    "--device   cpu, cuda:0, ...; otherwise TENON_DEVICE or the best device\n"
     "--model    the network; otherwise shapes.onnx in the current folder\n";
 
 struct Arguments {

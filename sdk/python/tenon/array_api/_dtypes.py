@@ -39,7 +39,7 @@ class finfo:
     def __init__(self, type: Union[DType, Tensor], /) -> None:
         dtype = dtype_of(type)
         if dtype.name not in _LAYOUTS:
-            raise TypeError(f"finfo: {dtype!r} is no float of 16 bits or more.")
+            raise TypeError(f"finfo: {dtype!r} is not a float of 16 bits or more.")
         exponent, fraction = _LAYOUTS[dtype.name]
         bias = 2 ** (exponent - 1) - 1
         greatest = (2.0 - 2.0**-fraction) * 2.0**bias
@@ -58,7 +58,7 @@ class iinfo:
     def __init__(self, type: Union[DType, Tensor], /) -> None:
         dtype = dtype_of(type)
         if kind_of(dtype) not in ("signed integer", "unsigned integer"):
-            raise TypeError(f"iinfo: {dtype!r} is no integer dtype.")
+            raise TypeError(f"iinfo: {dtype!r} is not an integer dtype.")
         signed = kind_of(dtype) == "signed integer"
         greatest = 2 ** (dtype.bits - signed) - 1
         _fill(self, dtype.bits, greatest, -greatest - 1 if signed else 0, dtype)

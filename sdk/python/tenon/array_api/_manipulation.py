@@ -28,7 +28,7 @@ def as_axes(axis: Optional[Axes], rank: int, name: str) -> tuple[int, ...]:
             raise IndexError(f"{name}: axis {each} is out of range for {rank} axes.")
     axes = tuple(each % rank for each in given)
     if len(set(axes)) < len(axes):
-        raise ValueError(f"{name}: an axis of {given} is there twice.")
+        raise ValueError(f"{name}: an axis of {given} is given twice.")
     return axes
 
 
@@ -95,7 +95,7 @@ def squeeze(x: Tensor, /, axis: Axes) -> Tensor:
     axes = as_axes(axis, x.ndim, "squeeze")
     for each in axes:
         if x.shape[each] != 1:
-            raise ValueError(f"squeeze: axis {each} has length {x.shape[each]}; only axes of length 1 can go.")
+            raise ValueError(f"squeeze: axis {each} has length {x.shape[each]}; only axes of length 1 can be removed.")
     return tenon.squeeze(x, axes) if axes else x
 
 

@@ -93,7 +93,7 @@ def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
 
     Errors: `x` has rank 0."""
     if x.ndim == 0:
-        raise ValueError("nonzero: x has rank 0, so its element has no place.")
+        raise ValueError("nonzero: x has rank 0, so its element has no position.")
     return tuple(tenon.unbind(tenon.nonzero(x), 1))
 
 

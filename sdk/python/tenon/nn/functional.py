@@ -173,7 +173,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         axis, before, after = input.ndim - 1 - i // 2, max(pad[i], 0), max(pad[i + 1], 0)
         size = kept.shape[axis]
         if max(before, after) > size:
-            raise tenon.InvalidArgument(f"pad: {max(before, after)} elements are more than the {size} that go round axis {axis}.")
+            raise tenon.InvalidArgument(f"pad: {max(before, after)} elements are more than the {size} elements of axis {axis}, which circular padding repeats once.")
         if before or after:
             kept = tenon.concat([tenon.narrow(kept, axis, size - before, before), kept, tenon.narrow(kept, axis, 0, after)], axis)
     return kept
@@ -1114,7 +1114,7 @@ def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embe
     if query.shape[-1] != embed_dim_to_check:
         raise tenon.InvalidArgument(f"was expecting embedding dimension of {embed_dim_to_check}, but got {query.shape[-1]}")
     if static_k is not None or static_v is not None:
-        raise tenon.Unsupported("multi_head_attention_forward: static_k and static_v are not there.")
+        raise tenon.Unsupported("multi_head_attention_forward: static_k and static_v are not supported.")
     if is_causal and attn_mask is None:
         raise tenon.InvalidArgument("Need attn_mask if specifying the is_causal hint.")
     alone = query.ndim == 2

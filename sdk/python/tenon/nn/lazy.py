@@ -38,7 +38,7 @@ class _Lazy(Module):
 
 def _lazy(name: str) -> type:
     made = getattr(convolution, name)
-    return type("Lazy" + name, (_Lazy,), {"_made": made, "__doc__": f"{name}, whose in_channels is that of its first input.", "__module__": __name__})
+    return type("Lazy" + name, (_Lazy,), {"_made": made, "__doc__": f"A {name} that takes in_channels from its first input.", "__module__": __name__})
 
 
 LazyConv1d, LazyConv2d, LazyConv3d = _lazy("Conv1d"), _lazy("Conv2d"), _lazy("Conv3d")

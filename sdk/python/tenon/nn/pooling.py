@@ -244,9 +244,9 @@ def _pads(base: type, name: str, mode: str, doc: str, ranks: tuple[int, ...]) ->
     return [type(f"{name}{rank}d", (base,), {"_rank": rank, "_mode": mode, "__doc__": doc, "__module__": __name__}) for rank in ranks]
 
 
-ReflectionPad1d, ReflectionPad2d, ReflectionPad3d = _pads(_Pad, "ReflectionPad", "reflect", "Pads with what lies on the other side of the edge.", (1, 2, 3))
+ReflectionPad1d, ReflectionPad2d, ReflectionPad3d = _pads(_Pad, "ReflectionPad", "reflect", "Pads by reflection at the edge.", (1, 2, 3))
 ReplicationPad1d, ReplicationPad2d, ReplicationPad3d = _pads(_Pad, "ReplicationPad", "replicate", "Pads with the element at the edge.", (1, 2, 3))
-CircularPad1d, CircularPad2d, CircularPad3d = _pads(_Pad, "CircularPad", "circular", "Pads with what lies at the other end.", (1, 2, 3))
+CircularPad1d, CircularPad2d, CircularPad3d = _pads(_Pad, "CircularPad", "circular", "Pads with the elements from the opposite end.", (1, 2, 3))
 ZeroPad1d, ZeroPad2d, ZeroPad3d = _pads(_Pad, "ZeroPad", "constant", "Pads with 0.", (1, 2, 3))
 ConstantPad1d, ConstantPad2d, ConstantPad3d = _pads(_ConstantPad, "ConstantPad", "constant", "Pads with one number.", (1, 2, 3))
 

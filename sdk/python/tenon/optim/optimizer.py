@@ -21,14 +21,14 @@ def subtract(parameter: Tensor, update: Tensor, lr: Any) -> None:
 def plain_settings(capturable: bool, foreach: bool | None, differentiable: bool) -> dict[str, Any]:
     """Returns settings of PyTorch that choose an implementation, for optimisers that have only one."""
     if capturable:
-        raise tenon.Unsupported("capturable=True is not there for this optimiser: its number of steps is no tensor.")
+        raise tenon.Unsupported("this optimiser does not support capturable=True: it counts its steps in a Python number.")
     return {"capturable": capturable, **step_settings(foreach, differentiable)}
 
 
 def step_settings(foreach: bool | None, differentiable: bool) -> dict[str, Any]:
     """Like plain_settings, without capturable. Accepts any `foreach`, since it does not change the result."""
     if differentiable:
-        raise tenon.Unsupported("differentiable=True is not there: steps are not remembered for gradients.")
+        raise tenon.Unsupported("differentiable=True is not supported: steps are not recorded for gradients.")
     return {"foreach": foreach, "differentiable": differentiable}
 
 

@@ -1,4 +1,4 @@
-"""What `tenon doctor` says about the cuda provider on machines without a GPU, each played by a folder of libraries.
+"""The report of `tenon doctor` about the cuda provider on machines without a GPU, each played by a folder of libraries.
 
 Usage: doctor_test.py TOOL PROVIDER_FOLDER FAKE_DRIVER_FOLDER
 """
@@ -11,7 +11,7 @@ import tempfile
 
 
 def some_library():
-    """A library that loads but is no driver: the C library of this process."""
+    """A library that loads but is not a driver: the C library of this process."""
     return next(line.split()[-1] for line in open("/proc/self/maps") if "/libm.so" in line or "/libc.so" in line)
 
 
@@ -43,7 +43,7 @@ def main():
 
         broken = pathlib.Path(name) / "broken"
         broken.mkdir()
-        (broken / "libcuda.so.1").write_text("this is no library\n" * 100)
+        (broken / "libcuda.so.1").write_text("this is not a library\n" * 100)
         claim(cuda(broken), "The library of the NVIDIA driver cannot be loaded", "invalid ELF header", str(broken), what="a broken driver")
 
         (broken / "libcuda.so.1").unlink()

@@ -6,7 +6,7 @@ import tempfile
 
 
 class LibraryRuns:
-    """Runs of `tenon compare` with the fakes of a folder, or with some of them broken. `failures` says what was wrong."""
+    """Runs of `tenon compare` with the fakes of a folder, or with some of them broken. `failures` lists the failures."""
 
     def __init__(self, tool, providers, fake, make_model):
         self.tool, self.providers, self.fake, self.failures = tool, providers, fake, []
@@ -29,7 +29,7 @@ class LibraryRuns:
         return text
 
     def compare_without(self, broken, kept, *words):
-        """With the fakes `kept` and with files that are no libraries. A real one in CUDA's folder would serve instead."""
+        """With the fakes `kept` and with files that are not libraries. A real one in CUDA's folder would serve instead."""
         real = [path for name in broken if os.path.exists(path := f"/usr/local/cuda/lib64/{name}")]
         if real:
             print(f"left out: the run without {', '.join(broken)}, since {real[0]} is found instead")
@@ -39,11 +39,11 @@ class LibraryRuns:
         for name in kept:
             os.symlink(os.path.join(self.fake, name), folder / name)
         for name in broken:
-            (folder / name).write_text("this is no library\n" * 100)
+            (folder / name).write_text("this is not a library\n" * 100)
         self.compare(*words, "invalid ELF header", libraries=folder)
 
     def end(self):
-        """Prints what was wrong; the exit code."""
+        """Prints the failures and returns the exit code."""
         self.folder.cleanup()
         for failure in self.failures:
             print(failure)

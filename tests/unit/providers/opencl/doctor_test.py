@@ -1,4 +1,4 @@
-"""What `tenon doctor` says about the opencl provider if OpenCL is missing, or has no driver, or a software device only.
+"""The report of `tenon doctor` about the opencl provider if OpenCL is missing, or has no driver, or a software device only.
 
 Usage: doctor_test.py TOOL PROVIDER_FOLDER
 """

@@ -1,4 +1,4 @@
-"""What `tenon doctor` says about the vulkan provider if Vulkan is missing, broken, or has a software device only.
+"""The report of `tenon doctor` about the vulkan provider if Vulkan is missing, broken, or has a software device only.
 
 Usage: doctor_test.py TOOL PROVIDER_FOLDER
 """
@@ -42,7 +42,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         broken = folder / "broken.json"
-        broken.write_text("this is no manifest {")
+        broken.write_text("this is not a manifest {")
         nowhere = folder / "nowhere.json"
         nowhere.write_text(json.dumps({"file_format_version": "1.0.0",
                                        "ICD": {"library_path": str(folder / "libabsent.so"), "api_version": "1.3.0"}}))

@@ -200,7 +200,7 @@ class Application {
     VkPhysicalDeviceFeatures2 features{};
     features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
     features.pNext = &features12;
-    CALL(vkGetPhysicalDeviceFeatures2)(physical, &features);  // all that exist
+    CALL(vkGetPhysicalDeviceFeatures2)(physical, &features);  // every existing feature
     const float priority = 1;
     VkDeviceQueueCreateInfo queues{};
     queues.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO;

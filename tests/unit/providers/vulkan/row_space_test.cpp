@@ -86,7 +86,7 @@ TEST(RowsSpace, WalksAxesThatContinueEachOtherAsOne) {
   EXPECT_EQ(apart.length(), 48);
   EXPECT_EQ(apart.block(1), 1);
   const RowsSpace around = rows(EP_DTYPE_f32, {1, 5, 48}, {7, 48, 1}, {1, 1, 1}, 0b101);
-  EXPECT_EQ(around.block(1), 4) << "an axis of length 1 is no axis";
+  EXPECT_EQ(around.block(1), 4) << "an axis of length 1 is not an axis";
 }
 
 }  // namespace
