@@ -27,7 +27,7 @@ struct Recording {
 struct RecordedValue;
 struct SpreadValue;
 
-// What a tensor stands for if it is more than elements in a storage.
+// The thing that a tensor stands for if it is not just elements in a storage.
 struct StandIn {
   virtual ~StandIn() = default;
   // A copy for another tensor.

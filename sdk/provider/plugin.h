@@ -1,4 +1,4 @@
-// What the plugin.cpp of every plug-in needs: the answer to its query, and parts of the description of devices.
+// The parts that every plugin.cpp needs: the answer to the query of a plug-in, and the description of its devices.
 //
 //   void fill_plugin(ep_plugin_ops* ops) {
 //     ops->device_count = entry<device_count>;
