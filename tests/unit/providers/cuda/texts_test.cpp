@@ -25,7 +25,7 @@ class CudaTexts : public ::testing::TestWithParam<uint32_t> {
     const std::string& why = compiler->toolchain().sentence;
     if (!why.empty()) GTEST_SKIP() << why;
   }
-  Compiled compile(const std::string& text) {
+  CompileResult compile(const std::string& text) {
     ep_module_constant constants[] = {{text_of("HALF"), {EP_DTYPE_f32, 0, {}}},
                                       {text_of("THIRD"), {EP_DTYPE_f64, 0, {}}},
                                       {text_of("MOST"), {EP_DTYPE_i64, 0, {}}}};
@@ -51,7 +51,7 @@ TEST_P(CudaTexts, OfTheKitBecomeMachineCode) {
   ASSERT_NE(row, nullptr);
   std::vector<size_t> kernels(std::size(conformance::kKernels));
   for (size_t i = 0; i < kernels.size(); ++i) kernels[i] = i;
-  const Compiled made = compile(conformance::text_of(*row, kernels));
+  const CompileResult made = compile(conformance::text_of(*row, kernels));
   ASSERT_EQ(made.status, EP_STATUS_OK) << made.sentence << "\n" << made.output;
   Elf64_Ehdr head{};
   ASSERT_GT(made.binary.size(), sizeof head);
@@ -64,7 +64,7 @@ TEST_P(CudaTexts, OfTheKitBecomeMachineCode) {
 }
 
 TEST_P(CudaTexts, ThatNvrtcRefusesComeBackWithTheLine) {
-  const Compiled made = compile("// one\n// two\nextern \"C\" __global__ void f() { missing = 1; }\n");
+  const CompileResult made = compile("// one\n// two\nextern \"C\" __global__ void f() { missing = 1; }\n");
   EXPECT_EQ(made.status, EP_STATUS_INVALID_ARGUMENT);
   EXPECT_EQ(made.sentence.find("line 3: error: identifier \"missing\""), 0u) << made.sentence;
 }
@@ -85,7 +85,7 @@ TEST_P(CudaTexts, KnowConstantsOfEveryKind) {
   desc.constant_count = 4;
   const std::string text = "extern \"C\" __global__ void f(double* y) { y[0] = A; y[1] = B; y[2] = C; y[3] = D; }\n";
   desc.text = provider::text_of(text);
-  const Compiled made = compiler->compile(cuda::source_of(desc));
+  const CompileResult made = compiler->compile(cuda::source_of(desc));
   EXPECT_EQ(made.status, EP_STATUS_OK) << made.sentence << "\n" << made.output;
 }
 
