@@ -339,7 +339,7 @@ class Files(unittest.TestCase):
     def test_what_no_file_holds_is_refused(self):
         with tempfile.TemporaryDirectory() as folder:
             for call, text in ((lambda: tenon.save({"a": 1}, f"{folder}/x.npz"), "'a' is a int"), (lambda: tenon.save(tenon.ones(1), f"{folder}/x.npz"), "single Tensor"),
-                               (lambda: tenon.save({"a": tenon.ones(1)}, f"{folder}/x.npy"), "one Tensor"), (lambda: tenon.save(tenon.ones(1), f"{folder}/x.pt"), "ends in none"),
+                               (lambda: tenon.save({"a": tenon.ones(1)}, f"{folder}/x.npy"), "one Tensor"), (lambda: tenon.save(tenon.ones(1), f"{folder}/x.pt"), "must end in .npy, .npz or .safetensors"),
                                (lambda: tenon.save({"a": tenon.ones(1)}, f"{folder}/x.npz", metadata={"b": "c"}), "no metadata")):
                 with self.assertRaisesRegex((TypeError, ValueError), text):
                     call()

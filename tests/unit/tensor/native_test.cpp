@@ -136,11 +136,11 @@ TEST_F(Native, RefusalsNameTheValuesAndKeepNothing) {
   expect_error(import(bad, {16}), Code::invalid_argument, {"fewer than 65 bytes"});
   bad = good;
   bad.handle = {HandleType::opaque_fd, -1};
-  expect_error(import(bad, {16}), Code::invalid_argument, {"-1", "no open file descriptor"});
+  expect_error(import(bad, {16}), Code::invalid_argument, {"-1", "not an open file descriptor"});
   const int closed = dup(file.fd());
   close(closed);
   bad.handle = {HandleType::opaque_fd, closed};
-  expect_error(import(bad, {16}), Code::invalid_argument, {std::to_string(closed), "no open file descriptor"});
+  expect_error(import(bad, {16}), Code::invalid_argument, {std::to_string(closed), "not an open file descriptor"});
   bad.handle = {HandleType::cuda_pointer, uint64_t{0}};
   expect_error(import(bad, {16}), Code::invalid_argument, {"cuda_pointer", "NULL"});
   bad = good;
@@ -285,7 +285,7 @@ TEST_F(Native, SemaphoresRefuseWhatTheyCannotMean) {
   const Stream stream = Stream::current(device());
   expect_error([&] { semaphore_of(counter, SemaphoreKind::event); }, Code::invalid_argument,
                {"opaque_fd cannot have the kind event"});
-  expect_error([&] { semaphore_of(shorter, SemaphoreKind::timeline); }, Code::invalid_argument, {"no semaphore"});
+  expect_error([&] { semaphore_of(shorter, SemaphoreKind::timeline); }, Code::invalid_argument, {"not a semaphore"});
   expect_error(
       [&] {
         Semaphore(device(), {HandleType::vk_semaphore, 1}, SemaphoreKind::binary);

@@ -371,7 +371,7 @@ TEST_F(VulkanExported, RefusalsNameTheReasonAndKeepNothing) {
   std::array<uint8_t, 16> other = uuid();
   other[0] ^= 1;
   expect_error(import(HandleType::opaque_fd, fd, buffer.allocation, other), Code::invalid_argument, {"UUID"});
-  expect_error(import(HandleType::opaque_fd, -1, 4096, {}), Code::invalid_argument, {"no open file descriptor"});
+  expect_error(import(HandleType::opaque_fd, -1, 4096, {}), Code::invalid_argument, {"not an open file descriptor"});
   expect_error(import(HandleType::opaque_fd, file.fd(), 4096, {}), Code::invalid_argument,
                {"does not know the file descriptor"});
   expect_error(import(HandleType::cuda_pointer, 1, 4096, {}), Code::unsupported, {"opaque_fd", "vk_buffer"});
