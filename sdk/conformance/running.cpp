@@ -1,6 +1,5 @@
 #include "sdk/conformance/running.h"
 
-#include <algorithm>
 #include <cstring>
 #include <mutex>
 
@@ -15,9 +14,7 @@ Running* running = &own;
 
 template <size_t Size>
 void put(char (&field)[Size], std::string_view text) {
-  const size_t length = std::min(text.size(), Size - 1);
-  std::memcpy(field, text.data(), length);
-  field[length] = '\0';
+  field[text.copy(field, Size - 1)] = '\0';
 }
 
 template <size_t Size>
