@@ -39,10 +39,10 @@ class Shapes : public testing::TestWithParam<const char*> {
 
   std::vector<unsigned char> random(const ep_operand_desc& operand, bool nan) {
     std::vector<unsigned char> bytes(static_cast<size_t>(extent(operand) * dtype_size(operand.dtype)));
-    std::uniform_real_distribution<double> values(0.5, 4.0);
     for (int64_t i = 0; i < extent(operand); ++i) {
-      const double sign = engine_() % 2 == 0 ? 1 : -1;
-      const double value = nan && engine_() % kNaNsOneIn == 0 ? NAN : std::round(values(engine_) * 64) / 64;
+      const uint32_t drawn = engine_();
+      const double sign = drawn % 2 == 0 ? 1 : -1;
+      const double value = nan && engine_() % kNaNsOneIn == 0 ? NAN : static_cast<double>(32 + drawn / 2 % 225) / 64;
       reference::store<double>(static_cast<DType>(operand.dtype), bytes.data(), i, sign * value);
     }
     return bytes;
