@@ -104,7 +104,7 @@ class Call : public std::enable_shared_from_this<Call> {
     }
     values_.push_back(tensor);
     return []() -> Tensor {
-      throw Error(Code::internal, "checkpoint: backward needs a recomputed tensor to be computed again.");
+      throw Error(Code::internal, "checkpoint: backward runs through a tensor that was recomputed.");
     };
   }
 

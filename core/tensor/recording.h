@@ -32,7 +32,7 @@ struct StandIn {
   virtual ~StandIn() = default;
   // A copy for another tensor.
   virtual std::unique_ptr<StandIn> alias() const = 0;
-  // This, as the type that it is; null: it is not of that type.
+  // This object as the derived type; null if it is of the other one.
   virtual RecordedValue* recorded() { return nullptr; }
   virtual SpreadValue* spread() { return nullptr; }
   // The number of writes to the value, or to the value it is a view of, and the op of the last write (empty: none).

@@ -12,6 +12,8 @@ import re
 import subprocess
 import sys
 
+import source_tree
+
 PAGES = ("README.md", "sdk/app/GUIDE.md", "sdk/app/DEPLOY.md", "core/TOUR.md", "sdk/FIRST_CHANGE.md")
 TOUR = "core/TOUR.md"
 WIDEST = 120
@@ -22,8 +24,7 @@ OF_OTHERS = {"dlopen", "relu6"}  # functions of the system that a file reaches t
 
 class Tree:
     def __init__(self, root):
-        listed = subprocess.run(["git", "-C", root, "ls-files", "-co", "--exclude-standard"], capture_output=True, text=True)
-        self.files = {path for path in listed.stdout.splitlines() if os.path.isfile(os.path.join(root, path))}
+        self.files = set(source_tree.files_of(root))
         self.folders = {"/".join(path.split("/")[:depth]) for path in self.files for depth in range(1, path.count("/") + 1)}
         self.tops = {folder for folder in self.folders if "/" not in folder}
         self.read = lambda path: open(os.path.join(root, path), errors="replace").read()
@@ -115,10 +116,7 @@ def main():
     drawn = subprocess.run([sys.executable, "-B", os.path.join(root, "benchmarks/report/draw_speed.py"), "--check"], capture_output=True, text=True)
     if drawn.returncode != 0:
         failures.append(drawn.stderr.strip())
-    for failure in failures:
-        print(failure)
-    print(f"{len(PAGES)} pages looked at, {len(failures)} things wrong")
-    return 1 if failures else 0
+    return source_tree.end(failures, len(PAGES), "pages")
 
 
 if __name__ == "__main__":

@@ -13,8 +13,9 @@ fails if this is not detected.
 """
 import os
 import re
-import subprocess
 import sys
+
+import source_tree
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 LINE = re.compile(r"^([a-z_/*]+):((?: [a-z_/*]+)+)$")
@@ -72,8 +73,7 @@ def forbidden_pairs(rules):
 
 def main():
     root = sys.argv[1]
-    listed = subprocess.run(["git", "-C", root, "ls-files", "-co", "--exclude-standard"], capture_output=True, text=True)
-    paths = [path for path in listed.stdout.splitlines() if os.path.isfile(os.path.join(root, path))]
+    paths = source_tree.files_of(root)
     scopes = {}
     for path in paths:
         if os.path.basename(path) == "README.md":

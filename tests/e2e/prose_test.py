@@ -10,8 +10,9 @@ import bisect
 import itertools
 import os
 import re
-import subprocess
 import sys
+
+import source_tree
 
 SUFFIXES = (".c", ".cl", ".cmake", ".comp", ".cpp", ".cu", ".cuh", ".def", ".expect", ".glsl", ".h", ".in", ".inc", ".j2", ".md",
             ".proto", ".py", ".pyi", ".toml", ".txt", ".yaml")
@@ -72,20 +73,16 @@ def check_phrases():
 
 def main():
     root = sys.argv[1]
-    listed = subprocess.run(["git", "-C", root, "ls-files", "-co", "--exclude-standard"], capture_output=True, text=True)
     failures, looked_at = [*check_phrases()], 0
-    for path in listed.stdout.splitlines():
+    for path in source_tree.files_of(root):
         full = os.path.join(root, path)
-        if not os.path.isfile(full) or path.startswith(FROZEN) or path in EXEMPT:
+        if path.startswith(FROZEN) or path in EXEMPT:
             continue
         if path.endswith(SUFFIXES) or "." not in os.path.basename(path):
             looked_at += 1
             with open(full, encoding="utf-8", errors="replace") as file:
                 failures += [f"{path}:{line}: '{words}': {advice}" for line, words, advice in faults_in(file.read())]
-    for failure in failures:
-        print(failure)
-    print(f"{looked_at} files looked at, {len(failures)} things wrong")
-    return 1 if failures or not looked_at else 0
+    return source_tree.end(failures, looked_at)
 
 
 if __name__ == "__main__":

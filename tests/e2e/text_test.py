@@ -11,8 +11,9 @@ fails if it is not detected.
 import os
 import re
 import string
-import subprocess
 import sys
+
+import source_tree
 
 HELD = ("primitives/", "loader/", "core/", "sdk/", "providers/", "tests/", "benchmarks/")
 WITHOUT_FMT = ("ep_api/", "sdk/provider/", "sdk/app/", "providers/null/")
@@ -100,16 +101,12 @@ def forms_in(text):
 
 def main():
     root = sys.argv[1]
-    listed = subprocess.run(["git", "-C", root, "ls-files", "-co", "--exclude-standard"], capture_output=True, text=True)
     failures, looked_at, used = [], 0, set()
-    for path in listed.stdout.splitlines():
-        full = os.path.join(root, path)
+    for path in source_tree.files_of(root):
         if not path.endswith((".cpp", ".h")) or not path.startswith(HELD) or path.startswith(WITHOUT_FMT):
             continue
-        if not os.path.isfile(full):
-            continue
         looked_at += 1
-        content = open(full).read()
+        content = open(os.path.join(root, path)).read()
         forms = forms_in(content)
         failures += [f"{path}:{line}: text is made of more arguments than it has fields" for line in surplus_in(content, path)]
         if path in EXEMPT:
@@ -122,10 +119,7 @@ def main():
             failures.append(f"planted {form} was not seen: {line}")
     failures += [f"a planted argument without a field was not seen: {line}" for line in SURPLUS if not surplus_in(line)]
     failures += [f"no argument is without a field: {line}" for line in NO_SURPLUS if surplus_in(line)]
-    for failure in failures:
-        print(failure)
-    print(f"{looked_at} files looked at, {len(failures)} things wrong")
-    return 1 if failures or not looked_at else 0
+    return source_tree.end(failures, looked_at)
 
 
 if __name__ == "__main__":

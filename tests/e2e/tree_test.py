@@ -8,8 +8,9 @@ Glossary: its entries are in alphabetical order, and the file that each names ex
 """
 import os
 import re
-import subprocess
 import sys
+
+import source_tree
 
 FILES = {"CMakeLists.txt", "CMakePresets.json", "LICENSE", "README.md", "dev", ".clang-format", ".clang-tidy", ".gitignore",
          ".gitattributes", "pyproject.toml"}
@@ -114,8 +115,7 @@ def check_checks():
 
 def main():
     root = sys.argv[1]
-    listed = subprocess.run(["git", "-C", root, "ls-files", "-co", "--exclude-standard"], capture_output=True, text=True)
-    files = [path for path in listed.stdout.splitlines() if os.path.isfile(os.path.join(root, path))]
+    files = source_tree.files_of(root)
     read = {path: open(os.path.join(root, path)).read() for path in files
             if path == GLOSSARY or os.path.basename(path) == "README.md"}
     picture = set(re.findall(r"^([a-z_]+)/ ", read["README.md"], re.MULTILINE))
@@ -125,10 +125,7 @@ def main():
         failures += [*check_links(root, path, text)]
         if path != GLOSSARY:
             failures += [*check_size(path, text), *check_decisions(path, text)]
-    for failure in failures:
-        print(failure)
-    print(f"{len(files)} files looked at, {len(failures)} things wrong")
-    return 1 if failures else 0
+    return source_tree.end(failures, len(files))
 
 
 if __name__ == "__main__":

@@ -327,7 +327,7 @@ EP_INLINE ep_v_f64 ep_power_f64(ep_v_f64 x, ep_v_f64 y) {
   const ep_v_f64 sum = f + ep_lit_f64(2);
   const ep_v_f64 inverse = ep_lit_f64(1) / sum;
   const ep_v_f64 s = f * inverse;
-  // The rounding error of the quotient is (f - s (f + 2)) / (f + 2); that of the sum f + 2 is f - ((f + 2) - 2).
+  // The rounding error of the quotient is (f - s (f + 2)) / (f + 2); the rounding error of the sum is f - ((f + 2) - 2).
   const ep_v_f64 sum_low = f - (sum - ep_lit_f64(2));
   const ep_v_f64 s_low = ep_fma_f64(-s, sum_low, ep_fma_f64(-s, sum, f)) * inverse;
   const ep_v_f64 z = s * s;

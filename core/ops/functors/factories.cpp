@@ -77,8 +77,7 @@ Tensor range_of_floats(double start, double end, double step, DType dtype, Devic
   if (is_integer(dtype)) {
     // As in PyTorch: the floats determine the count, but the steps are whole numbers.
     const Scalar first(std::trunc(start)), by(std::trunc(step));
-    if (by == Scalar(0.0))
-      refuse("arange: a step of {} is not a whole number, and the dtype is an integer type.", step);
+    if (by == Scalar(0.0)) refuse("arange: a step of {} becomes 0 in an integer dtype.", step);
     const Tensor numbers = tenon::arange(Scalar(static_cast<int64_t>(count)), DType::i64, device);
     return tenon::cast(tenon::add(tenon::mul(numbers, Scalar(by.to_int())), Scalar(first.to_int())), dtype);
   }
