@@ -44,9 +44,9 @@ ep_status answer_query(const ep_host* host, Ops* out_ops, ep_error** error, cons
   using Plugin = std::remove_pointer_t<decltype(Ops::plugin)>;
   constexpr bool has_devices = std::is_same_v<Ops, ep_plugin_ops>;
   constexpr uint32_t type = has_devices ? EP_STRUCT_PLUGIN_OPS : EP_STRUCT_COLLECTIVES_OPS;
+  Ops ops{};
   try {
     if (const ep_status status = negotiate(host, out_ops, error, type); status != EP_STATUS_OK) return status;
-    Ops ops{};
     if constexpr (has_devices) {
       ops.abi_major = EP_ABI_MAJOR;
       ops.abi_minor = EP_ABI_MINOR;
@@ -60,6 +60,7 @@ ep_status answer_query(const ep_host* host, Ops* out_ops, ep_error** error, cons
     fill(out_ops, ops);
     return EP_STATUS_OK;
   } catch (...) {
+    destroy(ops.plugin);
     return caught(host, error);
   }
 }
