@@ -57,6 +57,18 @@ Format format_of(DType dtype) {
   }
 }
 
+// 2^exponent, for the exponents of normal numbers of f64.
+double power_of_two(int exponent) { return std::bit_cast<double>(static_cast<uint64_t>(exponent + 1023) << 52); }
+
+// The exponent of a positive normal number of f64. For zero and denormals it is less than for any normal number.
+int exponent_of(double number) { return static_cast<int>(std::bit_cast<uint64_t>(number) >> 52) - 1023; }
+
+// Rounds a number from 0 to 2^52 to an integer, to nearest even: the sum has no bits below 1.
+long double round_to_even(long double number) {
+  constexpr long double one_is_last_place = 1 / std::numeric_limits<long double>::epsilon();
+  return number + one_is_last_place - one_is_last_place;
+}
+
 constexpr uint64_t power_nan = 0xff;
 
 // f8e8m0: the power 2^(bits - 127).
@@ -90,11 +102,12 @@ double decode_float(DType dtype, uint64_t bits) {
         infinite ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
     return std::copysign(special, sign);
   }
-  const auto mantissa = static_cast<double>(magnitude & format.mantissa_mask());
+  if (dtype == DType::f64) return std::bit_cast<double>(bits);
+  const uint64_t mantissa = magnitude & format.mantissa_mask();
   const int exponent = static_cast<int>(magnitude >> format.mantissa_bits);
-  const double one = std::ldexp(1.0, format.mantissa_bits);
-  if (exponent == 0) return sign * std::ldexp(mantissa, 1 - format.bias() - format.mantissa_bits);
-  return sign * std::ldexp(one + mantissa, exponent - format.bias() - format.mantissa_bits);
+  const uint64_t units = exponent == 0 ? mantissa : mantissa | (uint64_t{1} << format.mantissa_bits);
+  const int last_place = std::max(exponent, 1) - format.bias() - format.mantissa_bits;
+  return sign * static_cast<double>(units) * power_of_two(last_place);
 }
 
 uint64_t encode_float(DType dtype, long double value) {
@@ -102,13 +115,16 @@ uint64_t encode_float(DType dtype, long double value) {
   const Format format = format_of(dtype);
   const uint64_t sign = std::signbit(value) ? format.sign() : 0;
   if (std::isnan(value)) return format.nan(sign);
-  if (std::isinf(value)) return format.overflow(sign);
+  // The machine rounds to its own types; a number that is too great becomes infinite.
+  if (dtype == DType::f64) return std::bit_cast<uint64_t>(static_cast<double>(value));
+  if (dtype == DType::f32) return std::bit_cast<uint32_t>(static_cast<float>(value));
   const long double magnitude = std::fabs(value);
   const int least = 1 - format.bias();
-  const int exponent = magnitude == 0 ? least : std::max(std::ilogb(magnitude), least);
-  // The number in units of its last place. If rounding reaches the next power of two, the carry raises the exponent.
-  const long double units = std::nearbyint(std::ldexp(magnitude, format.mantissa_bits - exponent));
+  // If rounding to f64 gives the next power of two, so does rounding to fewer bits.
+  const int exponent = std::max(exponent_of(static_cast<double>(magnitude)), least);
   if (exponent > format.bias() + 1) return format.overflow(sign);
+  // The number in units of its last place. If rounding reaches the next power of two, the carry raises the exponent.
+  const long double units = round_to_even(magnitude * power_of_two(format.mantissa_bits - exponent));
   const auto steps = static_cast<uint64_t>(units);
   const uint64_t bits = steps + (static_cast<uint64_t>(exponent - least) << format.mantissa_bits);
   if (bits == 0 && format.specials == Specials::FNUZ) return 0;  // there is no -0
