@@ -69,6 +69,11 @@ long double round_to_even(long double number) {
   return number + one_is_last_place - one_is_last_place;
 }
 
+// The number itself, or the quiet NaN of its sign.
+double quiet(double number) {
+  return std::isnan(number) ? std::copysign(std::numeric_limits<double>::quiet_NaN(), number) : number;
+}
+
 constexpr uint64_t power_nan = 0xff;
 
 // f8e8m0: the power 2^(bits - 127).
@@ -89,6 +94,9 @@ uint64_t encode_power(long double value) {
 }  // namespace
 
 double decode_float(DType dtype, uint64_t bits) {
+  if (dtype == DType::f64) return quiet(std::bit_cast<double>(bits));
+  // A processor that flushes denormals would read them as zero.
+  if (dtype == DType::f32 && (bits & 0x7f800000) != 0) return quiet(std::bit_cast<float>(static_cast<uint32_t>(bits)));
   if (dtype == DType::f8e8m0) return decode_power(bits);
   const Format format = format_of(dtype);
   if (format.specials == Specials::FNUZ && (bits & (2 * format.sign() - 1)) == format.sign()) {
@@ -102,7 +110,6 @@ double decode_float(DType dtype, uint64_t bits) {
         infinite ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
     return std::copysign(special, sign);
   }
-  if (dtype == DType::f64) return std::bit_cast<double>(bits);
   const uint64_t mantissa = magnitude & format.mantissa_mask();
   const int exponent = static_cast<int>(magnitude >> format.mantissa_bits);
   const uint64_t units = exponent == 0 ? mantissa : mantissa | (uint64_t{1} << format.mantissa_bits);

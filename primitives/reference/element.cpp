@@ -18,9 +18,16 @@ uint64_t read_bits(int32_t bits, const void* base, int64_t index) {
     const unsigned high = shift + bits > 8 ? bytes[first / 8 + 1] : 0;
     return (high << 8 | low) >> shift & ((1U << bits) - 1);
   }
-  uint64_t value = 0;
-  std::memcpy(&value, bytes + index * (bits / 8), static_cast<size_t>(bits / 8));
-  return value;
+  const auto read = [&](auto value) -> uint64_t {
+    std::memcpy(&value, bytes + index * static_cast<int64_t>(sizeof value), sizeof value);
+    return value;
+  };
+  switch (bits) {
+    case 8: return read(uint8_t{});
+    case 16: return read(uint16_t{});
+    case 32: return read(uint32_t{});
+    default: return read(uint64_t{});
+  }
 }
 
 void write_bits(int32_t bits, void* base, int64_t index, uint64_t value) {
