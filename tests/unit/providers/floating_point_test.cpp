@@ -182,15 +182,24 @@ TEST(FloatingPoint, OfTheCallerChangesNoBitOfAnyFamily) {
 // that mode and the others are older.
 TEST(FloatingPoint, OfTheCallerChangesNoBitOfWideWork) {
   OpenProvider one("cpu", {}, 1);
+  struct Known {
+    Work work;
+    std::vector<std::vector<float>> operands;
+    std::vector<float> want;
+  };
+  std::vector<Known> known;
+  for (const Work& work : wide_work()) {
+    std::vector<std::vector<float>> operands = operands_of(work);
+    for (size_t i = 1; i < operands.size(); ++i) {
+      for (size_t at = 0; at < operands[i].size(); at += 3) operands[i][at] = at % 2 == 0 ? 0x1p-127F : -0x1p-140F;
+    }
+    std::vector<float> want = result_of(one, work, operands);
+    known.push_back({work, std::move(operands), std::move(want)});
+  }
   int32_t threads = 2;
   for (const Mode& mode : modes) {
     OpenProvider provider("cpu", {}, threads++);
-    for (const Work& work : wide_work()) {
-      std::vector<std::vector<float>> operands = operands_of(work);
-      for (size_t i = 1; i < operands.size(); ++i) {
-        for (size_t at = 0; at < operands[i].size(); at += 3) operands[i][at] = at % 2 == 0 ? 0x1p-127F : -0x1p-140F;
-      }
-      const std::vector<float> want = result_of(one, work, operands);
+    for (const auto& [work, operands, want] : known) {
       std::vector<float> got;
       in_mode(mode, [&] { got = result_of(provider, work, operands); });
       EXPECT_TRUE(equal_bits(got, want)) << work.name << ", " << mode.what;
