@@ -49,7 +49,7 @@ struct AlignedBuffer {
   std::unique_ptr<char, decltype(&std::free)> data;
 };
 
-constexpr int64_t kParts = 64;  // of 256 rows each, for reductions and transpositions inside an item
+constexpr int64_t kParts = 64;  // blocks of 256 rows, for reductions and transpositions inside an item
 constexpr int64_t kPartRows = kRows / kParts;
 
 // A kernel whose only parameter is the number of rows or parts, ready to run.

@@ -49,7 +49,7 @@ struct Guard {
   GuardKind kind = GuardKind::apart;
   size_t input = 0;
   Tensor tensor = {};
-  Tensor whole = {};  // of `gradient`: the whole gradient; `tensor` is this rank's part
+  Tensor whole = {};  // for `gradient`: the whole gradient; `tensor` is this rank's part
   std::vector<int64_t> geometry = {};
   bool wanted = false;
   bool hooked = false;

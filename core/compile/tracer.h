@@ -104,7 +104,7 @@ class Tracer final : public Interpreter, public HostWatch {
   uint64_t drawn_ = 0;                 // blocks of random numbers
   std::optional<uint64_t> next_draw_;  // where the random numbers of the next op begin
   Parts* parts_;
-  std::vector<std::weak_ptr<graph::Base>> bases_;  // of all results; only if `parts_` is given
+  std::vector<std::weak_ptr<graph::Base>> bases_;  // the bases of all results; only if `parts_` is given
   std::unique_ptr<Ended> ended_;
   std::unordered_map<const void*, Made> made_;  // by storage
   std::vector<Written> written_;

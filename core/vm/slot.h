@@ -85,7 +85,7 @@ struct SlotExtras {
   std::unique_ptr<SemaphoreWork> semaphore;
   ep_buffer workspace{};
   ep_buffer scratch{};
-  uint64_t scratch_bytes = 0;   // of the whole block; 0: none needed
+  uint64_t scratch_bytes = 0;   // bytes of the whole block; 0: none needed
   uint64_t scratch_number = 0;  // see Stream::scratch_number
 };
 

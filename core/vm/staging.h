@@ -68,7 +68,7 @@ class StagingPool {
   bool pin(Staging* staging, uint64_t bytes);
 
   DeviceState* device_;
-  uint32_t pool_ = 0;  // of the device; 0: it has none
+  uint32_t pool_ = 0;  // the device's pool; 0: it has none
   mutable std::mutex mutex_;
   std::array<std::vector<std::unique_ptr<Staging>>, kSizes> free_;
   uint64_t held_ = 0;  // pinned

@@ -73,7 +73,7 @@ struct ep_exchange {
   MPI_Op op;
   bool part_is_due;     // true: a part has to be reduced
   bool gathers;         // true: an all-reduce, so the reduced parts go to all ranks
-  int64_t piece, left;  // of an all-reduce, in elements: the piece under way, and the rest
+  int64_t piece, left;  // elements of the current piece of an all-reduce, and elements after it
 };
 
 namespace tenon::provider::mpi {

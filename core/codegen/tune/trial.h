@@ -35,7 +35,7 @@ class Launches {
     StorageOwner storage;
     uint64_t bytes = 0;
     bool output = false;
-    std::vector<std::byte> first;  // of an output: the bytes that the first trial wrote
+    std::vector<std::byte> first;  // for an output: the bytes that the first trial wrote
   };
 
   Launches(DeviceState* device, const ep_dialect_info& dialect, std::vector<int64_t> parameters,

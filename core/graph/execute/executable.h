@@ -148,7 +148,7 @@ TENON_API Executable prepare(const Graph& graph, const PrepareOptions& options =
 struct StepExecution {
   uint32_t label = 0;
   ExecutionEntry entry;
-  Work work = {};  // of a launch that was prepared with the program; otherwise empty
+  Work work = {};  // a launch that was prepared with the program; otherwise empty
 };
 
 // Runs `executable` on `inputs`, which have the shapes it was prepared for; inputs that are not row-major are copied.

@@ -11,7 +11,7 @@
 namespace tenon::loader::validate {
 namespace {
 
-constexpr uint64_t block_alignment = 256;  // of workspace
+constexpr uint64_t block_alignment = 256;  // required alignment of workspace
 constexpr uint64_t known_flags = EP_GRAPH_VALUE_INPUT | EP_GRAPH_VALUE_OUTPUT | EP_GRAPH_VALUE_CONSTANT;
 constexpr int32_t first_test_kind = 0x10000;
 constexpr uint64_t longest_reason = 4096;

@@ -10,7 +10,7 @@
 namespace tenon::loader::validate {
 namespace {
 
-constexpr uint64_t block_alignment = 256;   // of workspace
+constexpr uint64_t block_alignment = 256;   // required alignment of workspace
 constexpr int64_t most_compared = 1 << 14;  // elements: the overlap of larger operands is not compared
 
 // An operand as launched: its shape, and the number of bytes from its first element to the end of its last.

@@ -10,7 +10,7 @@
 namespace tenon::loader::validate {
 namespace {
 
-constexpr uint64_t block_alignment = 256;  // of workspace and scratch
+constexpr uint64_t block_alignment = 256;  // required alignment of workspace and scratch
 constexpr uint32_t least_buffers = 16;
 constexpr uint64_t least_parameter_bytes = 1024;
 constexpr uint64_t known_flags = EP_ENTRY_FLAG_FAULTS | EP_ENTRY_FLAG_WORKSPACE | EP_ENTRY_FLAG_SCRATCH;

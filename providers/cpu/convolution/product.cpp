@@ -26,7 +26,7 @@ constexpr int64_t kFewProducts = 64 * 64 * 64;  // a smaller matmul must have th
 constexpr int64_t kLongSums = 3072;
 constexpr int64_t kWorthPacking = 512;  // pixels from which on packing a weight at each launch pays
 constexpr int64_t kWorthPlanes = 32;    // channels from which on copying images to channels last pays
-constexpr int32_t kMostRows = 16;       // of any kernel
+constexpr int32_t kMostRows = 16;       // rows of the largest kernel
 
 uint64_t aligned(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 

@@ -10,7 +10,7 @@ namespace {
 constexpr int64_t kPositions = 16;
 constexpr int64_t kGap = 16;     // floats between arrays, so that arrays of power-of-two length do not share cache sets
 constexpr int64_t kAhead = 256;  // prefetch distance of weights to the L1 cache, in floats
-constexpr int32_t kMostRows = 16;                           // of any kernel
+constexpr int32_t kMostRows = 16;                           // rows of the largest kernel
 constexpr int64_t kLeastChannels = 16, kLeastSquares = 24;  // with fewer, the direct method is faster
 constexpr int64_t kPartSquares = 56;         // with fewer per thread, threads share all squares and divide the panels
 constexpr int64_t kSharedGroup = 256;        // shared squares that are multiplied by the weights of one panel

@@ -30,7 +30,7 @@ struct Attribute {
   std::vector<int64_t> ints;
   std::vector<std::string> strings;
   Tensor tensor;      // on the host
-  Value text_tensor;  // of kind tensor too: a tensor of strings, which `tensor` cannot hold
+  Value text_tensor;  // for kind tensor: a tensor of strings, which `tensor` cannot hold
   std::shared_ptr<Subgraph> graph;
 };
 

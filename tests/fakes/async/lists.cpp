@@ -25,7 +25,7 @@ struct ep_command_list {
   std::vector<Access> accesses;
   std::set<ep_memory*> fixed;  // memory that is in no binding
   std::atomic<bool> running{false};
-  int last_stream = -1;  // of the last replay
+  int last_stream = -1;  // the stream of the last replay
   uint64_t last_number = 0;
 
   // The binding in which `buffer` begins; null: none.

@@ -105,7 +105,7 @@ struct ep_memory {
   char* address = nullptr;
   uint64_t size = 0;
   bool imported = false;
-  tenon::fakes::Foreign file = {};  // of imported memory
+  tenon::fakes::Foreign file = {};  // the file of imported memory
   std::vector<char> copy = {};      // for the violation imports_copy
 };
 

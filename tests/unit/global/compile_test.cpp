@@ -196,7 +196,7 @@ TEST(Compiled, SumsBeginWhereTheyAreReady) {
   const compilation::Taken taken =
       compilation::record(step, CompileOptions(), inputs, compilation::shape_of("the step", inputs), nullptr);
   const graph::Graph& program = taken.recording->forward;
-  bool is_behind = false;  // of the first exchange
+  bool is_behind = false;  // true after the first exchange
   size_t products_behind = 0;
   for (graph::NodeId id = program.first(); id != graph::kNoNode; id = program.next(id)) {
     const std::string_view op = program.node(id).op->name;
@@ -204,7 +204,7 @@ TEST(Compiled, SumsBeginWhereTheyAreReady) {
     if (op == "matmul" && is_behind) ++products_behind;
   }
   EXPECT_EQ(exchanged_sizes(program), (std::vector<int64_t>{270 * 280, 260 * 270, 6 * 260}));
-  EXPECT_GE(products_behind, 3u) << graph::print(program);  // of six in backward
+  EXPECT_GE(products_behind, 3u) << graph::print(program);  // backward has six products
 
   const uint64_t before = Communicator::traffic().beside;
   const CompiledList compiled(step, {});

@@ -53,7 +53,7 @@ Placement placement() {
 
 struct Outcome {
   TensorList results;
-  std::string error;  // of backward, if a program has written a tensor that a gradient needs
+  std::string error;  // the error of backward, if a program has written a tensor that a gradient needs
 };
 
 // The results of the program, and the gradients of the sum of their squares.

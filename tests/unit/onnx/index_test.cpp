@@ -77,7 +77,7 @@ void expect_fault(const IndexOp& op, bool eager, const Dims& x_dims, const std::
 struct Places {
   Dims x;
   int64_t batch;
-  Dims leading;  // of the indices, batch axes included
+  Dims leading;  // the leading dims of the indices, batch axes included
   int64_t k;
 };
 

@@ -117,7 +117,7 @@ class Composites(OpTest):
                     got = run("nextafter", x, target)[0]
                     np.testing.assert_array_equal(got, np.nextafter(x, target))
                     if x.dtype == np.float16:
-                        continue  # of two equal zeros, NumPy's halves keep the first; C does not
+                        continue  # for two equal zeros, NumPy's halves return the first; C does not
                     zeros = got == 0
                     np.testing.assert_array_equal(np.signbit(got[zeros]), np.signbit(np.nextafter(x, target)[zeros]))
         for dtype in (np.float32, np.float64):
@@ -245,7 +245,7 @@ class Composites(OpTest):
         self.same("mv", a, v)
         self.same("dot", v, some(4))
         self.same("vdot", v, some(4))
-        for dtype in (np.float32, np.float64):  # of several parts, the last of which is short
+        for dtype in (np.float32, np.float64):  # the sum has several parts; the last one is short
             x, y = (some(n).astype(dtype) for n in (40001, 40001))
             self.check(np.asarray((x.astype(np.float64) * y).sum(), dtype), "dot", x, y, rtol=1e-4, atol=1e-3)
             self.check(np.asarray((x[::2].astype(np.float64) * y[1::2][:1]).sum(), dtype), "dot", x[::2], np.full(20001, y[1], dtype), rtol=1e-4, atol=1e-3)

@@ -131,7 +131,7 @@ class Order(OpTest):
         """Random ones, each once or several times, ones that differ in their last bits alone, many equal ones, and some in
         each of many groups that share the first bits: by short digits and by long ones."""
         numbers = np.random.default_rng(3)
-        for n in (200, 3001, 17011, 40000, 100003):  # of the last several threads sort parts
+        for n in (200, 3001, 17011, 40000, 100003):  # several threads sort parts of the longest array
             for x in (numbers.integers(-2**62, 2**62, n), numbers.choice(numbers.integers(-2**62, 2**62, n // 4), n),
                       numbers.integers(0, n, n), numbers.integers(0, 9, n) << 50,
                       (numbers.integers(0, 3, n) << 60) + numbers.integers(0, 1000, n),

@@ -19,7 +19,7 @@
 namespace tenon::symbolic {
 namespace {
 
-constexpr int64_t kHints[] = {6, 16, 6, 10};  // of S0 to S3
+constexpr int64_t kHints[] = {6, 16, 6, 10};  // sizes of S0 to S3
 constexpr size_t kSymbols = std::size(kHints);
 
 SymDims parsed(Arena& arena, const std::string& text) {

@@ -190,7 +190,7 @@ TEST_F(Native, AWaitThatAcquiresCountsForEveryStreamAndForReads) {
   const Stream other(device());
   for (uint64_t round = 1; round <= 20; ++round) {
     other.wait(semaphore, round, {tensor});
-    const Tensor elsewhere = relu(tensor);  // of the current stream
+    const Tensor elsewhere = relu(tensor);  // a result of the current stream
     const std::vector<float> given = random_floats(random_, 32);
     std::thread application([&] {
       std::this_thread::sleep_for(std::chrono::microseconds(300));
