@@ -311,7 +311,7 @@ Tensor repeat(const Tensor& input, IntList repeats) {
 
 Tensor repeat_interleave(const Tensor& input, int64_t repeats, std::optional<int64_t> dim) {
   require_defined("repeat_interleave", "input", input);
-  if (repeats < 0) refuse("repeat_interleave: {} repeats are not possible.", repeats);
+  if (repeats < 0) refuse("repeat_interleave: {} repeats are not possible; the number must be at least 0.", repeats);
   const Tensor x = dim ? input : tenon::reshape(input, -1);
   if (x.rank() == 0) refuse("repeat_interleave: a tensor of rank 0 has no axis.");
   const int32_t axis = axis_of("repeat_interleave", dim.value_or(0), x.rank());
@@ -319,7 +319,7 @@ Tensor repeat_interleave(const Tensor& input, int64_t repeats, std::optional<int
   SymDims expanded = sizes(x), dims = expanded;
   int64_t length = 0;
   if (__builtin_mul_overflow(hint_of(dims[axis]), repeats, &length))
-    refuse("repeat_interleave: {} repeats are too many.", repeats);
+    refuse("repeat_interleave: {} repeats make the axis longer than 2^63 - 1.", repeats);
   if (x.rank() == EP_MAX_RANK) {
     const Tensor positions = tenon::arange(length, DType::i64, x.device());
     return tenon::gather_slices(x, axis, tenon::floor_divide(positions, Scalar(repeats)));

@@ -368,7 +368,7 @@ void before(Tag<Slot::graph_launch>, Call& call, GraphHandle& graph, StreamHandl
 void after(Tag<Slot::graph_launch>, Call& call, ep_status status, GraphHandle& graph, StreamHandle& stream,
            Argument<const ep_graph_launch*>& launch, Argument<ep_fault*>& fault, Error&) {
   if (status == EP_STATUS_FAULT) {
-    if (!call.layer->synchronous()) return call.blame("F01", "a launch on an asynchronous device answered FAULT");
+    if (!call.layer->synchronous()) return call.blame("F01", "a launch on an asynchronous device returned FAULT");
     const ep_fault& told = fault.written;
     if (told.tag != launch.inner.tag || told.code <= 0 || EP_FAULT_NODE(told.flags) >= graph.object->node_count) {
       call.blame("G07", fmt::format("it answered FAULT with tag {}, code {} and node {} of {}", told.tag, told.code,

@@ -286,7 +286,7 @@ void before(Tag<Slot::primitive_launch>, Call& call, PrimitiveHandle& primitive,
 void after(Tag<Slot::primitive_launch>, Call& call, ep_status status, PrimitiveHandle& primitive, StreamHandle& stream,
            Argument<const ep_launch*>& launch, Argument<ep_fault*>& fault, Error&) {
   if (status == EP_STATUS_FAULT) {
-    if (!call.layer->synchronous()) return call.blame("F01", "a launch on an asynchronous device answered FAULT");
+    if (!call.layer->synchronous()) return call.blame("F01", "a launch on an asynchronous device returned FAULT");
     if (fault.written.tag != launch.inner.tag || fault.written.code <= 0) {
       call.blame("F01", "it answered FAULT and did not fill out_fault with the launch's tag and a code");
     }
@@ -309,7 +309,7 @@ void before(Tag<Slot::primitive_pack>, Call& call, PrimitiveHandle& primitive, S
             Error&) {
   if (call.refused()) return;
   const Primitive& made = *primitive.object;
-  if (made.info.pack_operand == 0) return call.refuse("P08", "the primitive wants no operand packed");
+  if (made.info.pack_operand == 0) return call.refuse("P08", "the primitive packs no operand");
   check_range(call, *dst.object, dst.offset, made.info.pack_bytes, "the packed operand");
   ep_launch plain{};
   const Operand operand = operand_of(made, plain, made.info.pack_operand - 1);

@@ -154,7 +154,7 @@ void before(Tag<Slot::event_elapsed>, Call& call, EventHandle& begin, EventHandl
       return call.refuse("S10", "an event was not recorded on a stream with EP_STREAM_FLAG_TIMED");
     }
     if (Objects::instance().seen.at(event->point.stream) < event->point.number) {
-      return call.refuse("S10", "an event has not been seen to fire");
+      return call.refuse("S10", "the host has not observed that an event has fired");
     }
   }
 }
