@@ -24,8 +24,8 @@ DeviceState* device_that_takes(std::string_view caller, Device device, NativeHan
   const auto type = static_cast<int32_t>(handle.type);
   if (has_slot && type > 0 && type < 64 && (taken >> type & 1) != 0) return state;
   throw Error(Code::unsupported,
-              fmt::format("{}: {} takes no {} of type {}; it takes {}.", caller, state->opened->spelling, what,
-                          ep_handle_name(type), loader::handle_names(taken)));
+              fmt::format("{}: {} does not accept a {} of type {}; it accepts {}.", caller, state->opened->spelling,
+                          what, ep_handle_name(type), loader::handle_names(taken)));
 }
 
 DeviceState* require(std::string_view caller, Device device) {

@@ -23,8 +23,8 @@ void require_batches(std::string_view op, const Tensor& batch1, const Tensor& ba
   require_rank(op, "batch2", batch2, 3);
   if (batch1.dim(0) == batch2.dim(0) && batch1.dim(2) == batch2.dim(1)) return;
   refuse(
-      "{}: batch1 has shape {} and batch2 {}; they must have as many matrices, and the columns of the "
-      "first must match the rows of the second.",
+      "{}: batch1 has shape {} and batch2 {}; they must have the same number of matrices, and the columns of the first "
+      "must match the rows of the second.",
       op, batch1.dims(), batch2.dims());
 }
 

@@ -64,11 +64,11 @@ Status exercise_interop(Subject& subject, const Stream& stream) {
   TENON_RETURN_IF_ERROR(subject.upload(stream, block, 0, sent));
   TENON_RETURN_IF_ERROR(subject.download(stream, imported, 0, received));
   TENON_RETURN_IF_ERROR(subject.finish(stream));
-  return sent == received ? Status() : broken("I01", "what was imported by its handle is not the memory itself");
+  return sent == received ? Status() : broken("I01", "the memory imported by its handle is not the same memory");
 }
 
 Status interop_memory(Subject& subject) {
-  if (!imports_its_own(subject)) return skipped("it imports no memory by a handle that the kit can have.");
+  if (!imports_its_own(subject)) return skipped("it imports no memory by a type of handle that the kit can make.");
   constexpr uint64_t size = 8192, part = 1024, at = 2048;
   TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
   TENON_ASSIGN_OR_RETURN(const Memory block, subject.allocate(size));

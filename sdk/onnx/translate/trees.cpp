@@ -171,7 +171,7 @@ class OldForest {
     for (const auto& [text, mode] : kModes) {
       if (text == name) return mode;
     }
-    n_.invalid(fmt::format("a node has the mode '{}'", name));
+    n_.invalid(fmt::format("a node has the unknown mode '{}'", name));
   }
 
   size_t place(int64_t tree, int64_t id) {
@@ -210,7 +210,7 @@ Sum sum_of(NodeContext& n, const std::string& name) {
   for (const auto& [text, sum] : kSums) {
     if (text == name) return sum;
   }
-  n.invalid(fmt::format("its aggregate_function is '{}'", name));
+  n.invalid(fmt::format("its aggregate_function is '{}'; it may be AVERAGE, SUM, MIN or MAX", name));
 }
 
 ValueList tree_regressor(NodeContext& n) {
@@ -308,7 +308,8 @@ class NewForest {
     // The sets of members are listed in the order in which ONNX's reference walks the trees.
     for (size_t i = 0; i < modes.size(); ++i) {
       TreeNode node;
-      if (!(modes[i] >= 0 && modes[i] <= 6)) n_.invalid(fmt::format("a node has the mode {}", modes[i]));
+      if (!(modes[i] >= 0 && modes[i] <= 6))
+        n_.invalid(fmt::format("a node has the mode {}; it must be from 0 to 6", modes[i]));
       node.mode = static_cast<Mode>(static_cast<int>(modes[i]));
       node.feature = features_[i];
       node.value = splits_[i];
@@ -341,7 +342,8 @@ class NewForest {
 ValueList tree_ensemble(NodeContext& n) {
   constexpr const char* kTransforms[] = {"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"};
   const int64_t transform = n.integer("post_transform", 0);
-  if (transform < 0 || transform > 4) n.invalid(fmt::format("its post_transform is {}", transform));
+  if (transform < 0 || transform > 4)
+    n.invalid(fmt::format("its post_transform is {}; it must be from 0 to 4", transform));
   const NewForest forest(n);
   NodeContext::require_eager();
   const Tensor scores = cast(scores_of(n, forest.forest()), n.dtype(0));

@@ -108,7 +108,7 @@ def qr(A: Tensor, mode: str = "reduced") -> Any:
         q, r = tenon.linalg_qr(A, "reduced" if mode == "r" else mode)
         return _Qr(none if mode == "r" else q, r)
     if mode == "r" or (mode == "complete" and A.shape[-2] > A.shape[-1]):
-        raise tenon.Unsupported(f"linalg.qr: mode '{mode}' has no gradient for matrices of shape {tuple(A.shape)}, as Q is not known by A alone.")
+        raise tenon.Unsupported(f"linalg.qr: mode '{mode}' has no gradient for matrices of shape {tuple(A.shape)}, because A alone does not determine Q.")
     q, r = tenon.linalg_qr(A.detach(), mode)
     return _Qr(*_qr_with_gradient(A, q, r)) if A.numel() else _Qr(q + A.sum() * 0, r + A.sum() * 0)
 
@@ -457,7 +457,7 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
         raise tenon.InvalidArgument(f"linalg.tensorinv: ind must be above 0, not {ind}.")
     first, last = tuple(A.shape[:ind]), tuple(A.shape[ind:])
     if math.prod(first) != math.prod(last):
-        raise tenon.InvalidArgument(f"linalg.tensorinv: the axes before {ind} and those from it on must have as many elements; the shape is {tuple(A.shape)}.")
+        raise tenon.InvalidArgument(f"linalg.tensorinv: the axes before {ind} and those from it on must have the same number of elements; the shape is {tuple(A.shape)}.")
     return tenon.reshape(tenon.linalg_inv(tenon.reshape(A, (math.prod(first), math.prod(last)))), last + first)
 
 
