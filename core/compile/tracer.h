@@ -75,7 +75,7 @@ class Tracer final : public Interpreter, public HostWatch {
  private:
   struct Made {
     Tensor tensor;        // kept alive so that its address is not reused
-    bool filled = false;  // its elements have been written
+    bool filled = false;  // true if its elements have been written
   };
 
   // A tensor from outside that was written, with its earlier history.

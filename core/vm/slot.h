@@ -56,8 +56,8 @@ class Segment;
 // A launch of a compiled graph, a segment or a command list. It has any number of operands, so they are stored outside
 // the slot.
 struct WideWork {
-  std::shared_ptr<const CompiledGraph> graph;  // either a graph
-  std::shared_ptr<const Segment> segment;      // or a segment; also set for a list
+  std::shared_ptr<const CompiledGraph> graph;  // a compiled graph
+  std::shared_ptr<const Segment> segment;      // a segment; also set for a list
   std::shared_ptr<CommandList> list;           // for a replay
   std::vector<Cancellation> cancellations;     // for the run of a segment
   std::vector<ep_buffer> buffers;              // for a replay: the bindings that move
@@ -76,7 +76,7 @@ struct SemaphoreWork {
 // The fields that few launches use, and all other instructions.
 struct SlotExtras {
   uint64_t bytes = 0;         // for a copy, upload or download
-  char* host = nullptr;       // its address on the host
+  char* host = nullptr;       // for an upload or download: the address on the host
   ep_device* peer = nullptr;  // for a peer copy: the device that is read
   Staging* staging = nullptr;
   HostWork* work = nullptr;  // for an access, until the host thread takes it over

@@ -72,7 +72,7 @@ class StagingPool {
   mutable std::mutex mutex_;
   std::array<std::vector<std::unique_ptr<Staging>>, kSizes> free_;
   uint64_t held_ = 0;  // pinned
-  uint64_t kept_ = 0;  // in `free_`
+  uint64_t kept_ = 0;  // bytes of the blocks in `free_`
 };
 
 // InFlight: limits the staging memory that transfers in flight hold. A transfer that would exceed the limit first waits

@@ -156,7 +156,8 @@ class Scheduling {
       values.push_back({id, at, {bytes, kAlignment, at, last_use_[id], plan::kNone}});
       made_->homes[id].of = Home::Of::block;
     }
-    if (step.part != nullptr || step.fused != nullptr) return;  // their kernels need no alignments and no workspace
+    if (step.part != nullptr || step.fused != nullptr)
+      return;  // parts and fused kernels need no alignments and no workspace
     for (const PreparedOperand& operand : step.prepared->operands) note_alignment(step, operand);
     if (step.prepared->workspace_bytes != 0) {
       values.push_back({0, at, {step.prepared->workspace_bytes, kWorkspaceAlignment, at, at, plan::kNone}});

@@ -36,7 +36,7 @@ struct Home {
 struct SegmentBinding {
   Home home;  // offset 0
   bool write = false;
-  bool whole = false;  // not written before in this run
+  bool whole = false;  // true if nothing has written the value earlier in this run
 };
 
 constexpr uint32_t kEveryPiece = UINT32_MAX;

@@ -168,7 +168,7 @@ void after(Tag<Slot::copy>, Call&, ep_status status, StreamHandle& stream, Buffe
            Error&) {
   if (stream.object->recording != nullptr) {
     note_recorded(*stream.object, status, nullptr, accesses_of(dst, src, size.value));
-    status = status == EP_STATUS_OK ? EP_STATUS_BUSY : status;  // nothing runs
+    status = status == EP_STATUS_OK ? EP_STATUS_BUSY : status;  // a stream that records runs nothing
   }
   if (status != EP_STATUS_OK) return;
   submitted(*stream.object, {dst.object, src.object});

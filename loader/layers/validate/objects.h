@@ -211,7 +211,7 @@ struct Objects {
 
   std::mutex mutex;
   std::unordered_map<const void*, std::unique_ptr<Object>> objects;
-  std::unordered_map<const ep_device*, Layer*> devices;  // also closed ones, until the handle is used again
+  std::unordered_map<const ep_device*, Layer*> devices;  // includes closed devices, until the handle is used again
   std::vector<Stream*> streams;  // by number, also destroyed ones; null: the number is free, all its work was seen
   Clock seen;                    // work that the host has seen done
   Clock seen_alone;              // the part of `seen` that follows from the order within each stream alone

@@ -19,7 +19,7 @@ namespace tenon::provider::cpu {
 namespace {
 
 constexpr int64_t kAhead = 256;                 // prefetch distance of weights to the L1 cache, in floats
-constexpr int64_t kFarAhead = 4096;             // the same if every weight is read once
+constexpr int64_t kFarAhead = 4096;             // the prefetch distance if every weight is read once
 constexpr int64_t kFewProducts = 64 * 64 * 64;  // a smaller matmul must have the bits of one whose matrix may change
 // oneDNN computes a matmul of several rows with longer sums, because a panel of 64 columns then no longer fits in the
 // L2 cache.

@@ -14,7 +14,7 @@ constexpr int32_t kMostRows = 16;                           // rows of the large
 constexpr int64_t kLeastChannels = 16, kLeastSquares = 24;  // with fewer, the direct method is faster
 constexpr int64_t kPartSquares = 56;         // with fewer per thread, threads share all squares and divide the panels
 constexpr int64_t kSharedGroup = 256;        // shared squares that are multiplied by the weights of one panel
-constexpr int64_t kOwnGroup = 128;           // likewise for squares of one thread
+constexpr int64_t kOwnGroup = 128;           // squares of one thread that are multiplied by the weights of one panel
 constexpr int64_t kChunk = 256;              // channels of weights, so that they stay in the L2 cache
 constexpr int64_t kKeptBytes = 5 << 20;      // most transformed weights, so that they stay in the L3 cache
 constexpr int64_t kSquareBytes = 256 << 10;  // most transformed squares, so that they stay in the L2 cache

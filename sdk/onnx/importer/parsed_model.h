@@ -57,7 +57,7 @@ struct Node {
 struct Subgraph {
   std::vector<Node> nodes;
   std::vector<int32_t> inputs, outputs;
-  std::vector<int32_t> made;  // its inputs, and the results of its nodes
+  std::vector<int32_t> made;  // the inputs of the graph, and the results of its nodes
   std::vector<ValueInfo> input_infos, output_infos;
 };
 

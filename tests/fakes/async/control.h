@@ -115,7 +115,7 @@ struct AsyncControl {
   std::atomic<uint64_t> packed{0};         // packed operands
   std::atomic<uint64_t> packed_reads{0};   // launches that read a packed operand
   std::atomic<uint64_t> opaque_reads{0};   // operands in opaque layouts that launches read
-  std::atomic<uint64_t> opaque_writes{0};  // the same for written operands
+  std::atomic<uint64_t> opaque_writes{0};  // how many written operands were opaque
 
   // The first access out of order, or an empty string.
   std::string violation();

@@ -224,7 +224,7 @@ struct ep_device {
 
 struct ep_plugin {
   const ep_host* host = nullptr;
-  bool peers = false;        // its devices copy from each other directly
+  bool peers = false;        // true if the devices copy from each other directly
   bool mapped = false;       // the host can address their memory
   bool pinned = false;       // they have a pool for transfers
   bool exclusive = false;    // a block holds one tensor

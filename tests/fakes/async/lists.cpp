@@ -15,7 +15,7 @@ using tenon::fakes::Command;
 struct ep_command_list {
   struct Range {
     ep_buffer buffer;
-    char* begin = nullptr;  // its address when it was recorded
+    char* begin = nullptr;  // the address of the memory when it was recorded
     uint64_t size = 0;
   };
 

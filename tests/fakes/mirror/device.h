@@ -55,7 +55,7 @@ struct Queue {
 class Places {
  public:
   struct Moved {
-    const char* begin;  // its address when it was recorded
+    const char* begin;  // the address of the memory when it was recorded
     uint64_t size;
     char* now;
   };

@@ -32,7 +32,7 @@ struct ep_collectives {
 struct ep_communicator {
   const ep_host* host;
   ep_collectives* plugin;
-  uint64_t id;               // the same on all its ranks
+  uint64_t id;               // the same number on all ranks of the communicator
   std::vector<int32_t> all;  // position: rank of the communicator; element: rank of the world
   int32_t rank;
   uint64_t collectives, splits;  // number of calls so far

@@ -152,7 +152,7 @@ TEST(Compiled, ExchangesAreNodesOfTheSameNumberOnEveryRank) {
 }
 
 TEST(Compiled, ExchangesStayInOrderThroughPasses) {
-  if (ranks() == 1) return;  // nothing is exchanged
+  if (ranks() == 1) return;  // with one rank nothing is exchanged
   const Placement all = Placement::all(devices());
   // The first is unused; the second and the third are equal; the last reads only constants.
   const auto function = [&](const TensorList& in) {
@@ -218,7 +218,7 @@ TEST(Compiled, SmallSumsTravelTogether) {
   const auto train = [&](bool compiles) {
     TensorList weights;
     int64_t elements = 0;
-    for (uint64_t i = 0; i < 12; ++i) {  // more than one concat takes
+    for (uint64_t i = 0; i < 12; ++i) {  // more weights than one concat accepts
       const auto width = static_cast<int64_t>(6 + i);
       weights.push_back(spread(some({width, width + 1}, i) * 0.1, all, {B}).detach().requires_grad_());
       elements += width * (width + 1);
@@ -388,7 +388,7 @@ TEST(Compiled, GradientsOfResultsGoToArgumentsAndToWhatIsOutside) {
         const std::string what = fmt::format("{} {} result {}", to_string(of_x), to_string(of_w), used);
         expect_close(gradients[1][0], gradients[0][0], what);
         EXPECT_EQ(gradients[0][1].defined(), used != 2) << what;
-        ASSERT_EQ(gradients[1][1].defined(), used != 2) << what;  // not zeros
+        ASSERT_EQ(gradients[1][1].defined(), used != 2) << what;  // undefined instead of zeros
         if (used != 2) expect_close(gradients[1][1], gradients[0][1], what);
       }
     }
@@ -408,7 +408,7 @@ TEST(Compiled, WhatIsNotReachedHasNoGradient) {
     return TensorList{in[0] * 2.0, in[1] + leaves[3], square(in[0]) * in[1], outside * in[2]};
   };
   const CompiledList compiled(function, {});
-  for (size_t used = 1; used < 16; ++used) {  // as bits
+  for (size_t used = 1; used < 16; ++used) {  // bit i: output i is used
     for (const bool creates : {false, true}) {
       if (creates && used % 5 != 0) continue;  // only some combinations are recorded
       TensorList gradients[2];

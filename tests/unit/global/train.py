@@ -206,7 +206,7 @@ class Checkpoints(unittest.TestCase):
         self.folder = bytes(first).decode().strip()
 
     def tearDown(self):
-        tenon.ones(1).to_global(self.all, P).item()  # all have come so far
+        tenon.ones(1).to_global(self.all, P).item()  # waits until all ranks have come so far
         if rank() == 0:
             shutil.rmtree(self.folder)
 

@@ -238,7 +238,7 @@ TEST_F(CompiledCalls, CompileBesideWhileALowerRungServes) {
     const Tensor there = positive_floats({11, 13}, 1, Device("cpu")), here = there.to(bare);
     const Body code = [](In in) { return erf(in[0]); };
     Tensor before, after;
-    std::promise<void> go;  // nothing is compiled before
+    std::promise<void> go;  // kernels are compiled only after it is set
     compile_in_background(bare.state(), [held = go.get_future().share()] { held.wait(); });
     std::string why;
     for (uint32_t call = 0; call < kCallsBeforeKernels; ++call) {

@@ -276,7 +276,7 @@ class Composites(OpTest):
         self.same("cross", some(3, 4), some(3, 4))
         self.same("cross", some(2, 3, 5), some(2, 3, 5))
         cube, other = some(2, 3, 3), some(2, 3, 3)
-        self.check(np.cross(cube, other, axis=1), "cross", cube, other)  # the first axis of three
+        self.check(np.cross(cube, other, axis=1), "cross", cube, other)  # the default is the first axis of length 3
         self.same("tensordot", some(2, 3, 4), some(3, 4, 5), oracle=lambda x, y: torch.tensordot(x, y, dims=2))
         self.same("tensordot", some(2, 3, 4), some(4, 5, 2), [2, 0], [0, 2], oracle=lambda x, y, i, j: torch.tensordot(x, y, dims=(i, j)))
         self.refused("mm: mat2 has shape [4]; it must have rank 2.", "mm", a, v)
@@ -354,7 +354,7 @@ class Composites(OpTest):
         self.same("repeat_interleave", some(2, 3), 3, 1)
         self.same("repeat_interleave", some(2, 3), 2)
         self.same("pixel_shuffle", some(2, 8, 3, 4), 2)
-        wide = some(2, 1, 2, 1, 2, 4, 2, 6)  # an axis more would be too many
+        wide = some(2, 1, 2, 1, 2, 4, 2, 6)  # of the greatest rank that is possible
         self.same("pixel_shuffle", wide, 2)
         self.same("pixel_unshuffle", wide, 2)
         self.same("channel_shuffle", some(2, 6, 2, 1, 2, 1, 2, 3), 3)

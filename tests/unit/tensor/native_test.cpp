@@ -258,7 +258,7 @@ TEST_F(Native, ASignalComesThoughAnOpFailed) {
 TEST_F(Native, AWaitThatTheDeviceRefusesPoisonsWhatItAcquires) {
   const Foreign file = file_of(16), counter = Foreign::create(8);
   const Semaphore semaphore = semaphore_of(counter, SemaphoreKind::timeline);
-  std::vector<Tensor> tensors;  // more than one instruction holds
+  std::vector<Tensor> tensors;  // more tensors than one instruction holds
   for (int i = 0; i < 20; ++i) tensors.push_back(tensor_of(file, {16}));
   fakes::async_control().fail_semaphore = 0;
   Stream::current(device()).wait(semaphore, 1, tensors);

@@ -397,7 +397,7 @@ class VulkanAdopted : public VulkanInterop {
       if (loader::list_devices().empty()) ADD_FAILURE() << "no device";
       try {
         retire("vulkan");
-      } catch (const Error&) {  // not loaded
+      } catch (const Error&) {  // the device was not loaded
       }
       return adopt_device("vulkan:0", context());
     }();
