@@ -122,7 +122,7 @@ ep_pad_attributes taken_negative(ep_pad_attributes* window, int32_t rank) {
   return negative;
 }
 
-// Repeats `input`, whose rank is that of `counts`, counts[i] times along axis i. Always a copy, even if strides could
+// Repeats `input` counts[i] times along axis i; there is one count per axis. Always a copy, even if strides could
 // repeat an axis of length 1.
 Tensor repeated(const Tensor& input, const Dims& counts) {
   Tensor seen = input;

@@ -356,7 +356,7 @@ Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight
   require_defined("bilinear", "input2", input2);
   const bool full = input1.rank() == EP_MAX_RANK && input2.rank() == EP_MAX_RANK &&
                     std::equal(input1.dims().begin(), input1.dims().end() - 1, input2.dims().begin());
-  if (full) {  // merge the batch into one axis, since the products have one axis more
+  if (full) {  // merge the batch into one axis, since the products have one more axis
     Dims dims = input1.dims();
     dims.erase(EP_MAX_RANK - 1);
     const int64_t rows = element_count(dims);

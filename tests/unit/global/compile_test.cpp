@@ -486,7 +486,7 @@ TEST(Compiled, StateIsWrittenAndSeen) {
       expect_same(row, whole[1], to_string(sbp));
       expect_same(column, whole.t()[2], to_string(sbp));
     }
-    // The same for an argument.
+    // A function that writes its argument.
     const auto writes = compile([](Tensor x) { return x.add_(1); });
     for (int i = 0; i < 3; ++i) {
       expect_same(writes(base), whole.add_(1), to_string(sbp));

@@ -131,7 +131,7 @@ class Training(unittest.TestCase):
         def on(stage):
             return lambda value: value.to_global(stage, B)
 
-        # The words' vectors stand in the first stage, and the last one needs them too.
+        # The words' vectors are in the first stage, and the last one needs them too.
         for compiles, parts in ((False, None), (True, None), (False, 3), (True, 3)):
             losses, _ = train(parameter=lambda name, value: on(last if name.startswith("1.") else first)(value), data=on(first),
                               wanted=on(last), between=on(last), head=on(last), compiles=compiles, parts=parts)

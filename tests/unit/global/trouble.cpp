@@ -61,7 +61,7 @@ Status run_compiled(bool is_last) {
   return {};
 }
 
-// Trains. The last rank ends before the third backward; the others then have all reductions of it under way.
+// Trains. The last rank ends before the third backward; all its reductions are then pending on the other ranks.
 Status run_ahead(bool is_last) {
   const Placement all = Placement::all("cpu");
   const auto spread = [&](double value, Sbp sbp) {

@@ -351,7 +351,7 @@ class Page(unittest.TestCase):
             plain = [tree.args for tree in trees if tree.name == row["op"]]
             for text, args in zip(texts, plain):
                 before, _, after = text[1:text.index(")")].partition("*")
-                # A name stands before a default, a comma or the end.
+                # A parameter's name precedes a default, a comma or the end.
                 names = [re.findall(r"(\w+)(?= *=|,|$)", re.sub(r"= *(\[[^]]*\]|\"[^\"]*\"|[^,]+)", "=", part.strip().strip(","))) for part in (before, after)]
                 own = [name for name in ("out", "inplace") if name in [a.arg for a in args.kwonlyargs]]
                 self.assertEqual([a.arg.replace("from_", "from") for a in args.args], names[0], text)

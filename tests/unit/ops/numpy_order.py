@@ -101,7 +101,7 @@ class Order(OpTest):
                 for largest in (True, False):
                     values, positions = sorted_stably(x, 1, largest)
                     self.check([values[:, :k], positions[:, :k]], "topk", x, k, 1, largest)
-        # Lines of which a sample says too much: few of the first k, at even distances; lines in order; and equal ones.
+        # Lines whose samples mislead: few of the first k, at even distances; ordered lines; and equal elements.
         uneven = np.zeros((3, 1000), np.float32)
         uneven[:, ::8] = np.arange(1, 126, dtype=np.float32)
         for x in (uneven, -uneven, np.arange(3000, dtype=np.float32).reshape(3, 1000), np.ones((2, 4097), np.float32),

@@ -61,7 +61,7 @@ class AgainstStrict(unittest.TestCase):
 
     def setUp(self):
         self.rng = np.random.default_rng(7)
-        # NumPy, on which array-api-strict stands, warns of what is asked on purpose.
+        # array-api-strict uses NumPy, which warns of calls that these tests make on purpose.
         caught = warnings.catch_warnings()
         caught.__enter__()
         warnings.simplefilter("ignore")

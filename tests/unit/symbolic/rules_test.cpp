@@ -88,7 +88,7 @@ struct Inferred {
   Status status;
 };
 
-// The same case, inferred on numbers.
+// The case, inferred on numbers instead of symbols.
 Result<std::vector<TensorMeta>> by_numbers(const OpInfo& op, const RuleCase& example, const Inferred& inferred,
                                            Values& values) {
   std::vector<Tensor> inputs;
