@@ -35,9 +35,9 @@ Status not_elf(const std::string& reason) {
 }
 
 Status no_note() {
-  return Status(Code::invalid_argument,
-                "it is not a Tenon provider: it holds no note named '" EP_NOTE_OWNER "' (rule N01).",
-                "To make it one, write EP_PLUGIN_NOTE(name, version, flags) once at file scope and build it again.");
+  return Status(
+      Code::invalid_argument, "it is not a Tenon provider: it holds no note named '" EP_NOTE_OWNER "' (rule N01).",
+      "To make the file a provider, write EP_PLUGIN_NOTE(name, version, flags) once at file scope and build it again.");
 }
 
 Status bad_note(const std::string& reason) {

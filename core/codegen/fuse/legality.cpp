@@ -171,7 +171,7 @@ class Judge {
         const bool repeats =
             !axes_.access(id).puts && elements_at_hints(graph_, result(id)) > elements_at_hints(graph_, node.inputs[i]);
         if (repeats && cost > kMostRecomputed)
-          return refuse(fmt::format("%{} would be computed often", node.inputs[i]));
+          return refuse(fmt::format("%{} would be computed several times", node.inputs[i]));
       }
     }
     return true;

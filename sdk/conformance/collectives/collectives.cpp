@@ -408,7 +408,7 @@ Status keep_order(Ranks& ranks) {
   }
   for (int i = count - 1; i >= 0 && ranks.rank() < 2; --i) TENON_RETURN_IF_ERROR(ranks.finish(under_way[i]));
   for (int i = 0; i < count && ranks.rank() == 1; ++i) {
-    if (got[i] != 100 + i) return broken("J09", "receive {} gave what send {} had", i, got[i] - 100);
+    if (got[i] != 100 + i) return broken("J09", "receive {} returned the data of send {}", i, got[i] - 100);
   }
   // Short messages, and long ones, which a plug-in may send in several steps.
   for (const int64_t length : {int64_t{1}, int64_t{20'001}}) {
@@ -445,7 +445,7 @@ Status from_any_rank(Ranks& ranks) {
   }
   const int32_t wanted = ranks.size() * (ranks.size() - 1) / 2;
   if (sum == wanted) return {};
-  return broken("J05", "what came from any rank sums to {} and must sum to {}", sum, wanted);
+  return broken("J05", "the values received from any rank sum to {} and must sum to {}", sum, wanted);
 }
 
 Status split(Ranks& ranks, int32_t color, int32_t key, ep_communicator** out, ep_communicator_info* info) {
@@ -469,7 +469,8 @@ Status splits(Ranks& ranks) {
   part = nullptr;
   TENON_RETURN_IF_ERROR(split(ranks, ranks.rank() == 0 ? -1 : 0, 0, &part, &info));
   const bool is_out = part == nullptr && info.size == 0;
-  if (found.ok() && is_out != (ranks.rank() == 0)) found = broken("J10", "color -1 is not alone in being left out");
+  if (found.ok() && is_out != (ranks.rank() == 0))
+    found = broken("J10", "not exactly the ranks with color -1 are left out");
   ranks.ops.communicator_destroy(part);
   return found;
 }
@@ -494,7 +495,7 @@ Status stay_apart(Ranks& ranks) {
   if (ranks.rank() == 0) {
     TENON_RETURN_IF_ERROR(ranks.hear(1, &of_world, ranks.world));
     TENON_RETURN_IF_ERROR(ranks.hear(1, &of_part, part));
-    if (of_world != 9 || of_part != 7) found = broken("J10", "what was sent in one communicator came in another");
+    if (of_world != 9 || of_part != 7) found = broken("J10", "data sent in one communicator arrived in another");
   }
   ranks.ops.communicator_destroy(part);
   return found;

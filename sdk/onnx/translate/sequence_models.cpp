@@ -44,7 +44,8 @@ TensorList tensor_scatter(NodeContext& n) {
 
 TensorList causal_conv(NodeContext& n) {
   const Tensor &x = n.input(0), &weight = n.input(1);
-  if (weight.dim(2) < 1) n.invalid(fmt::format("its weights have the shape {}", weight.dims()));
+  if (weight.dim(2) < 1)
+    n.invalid(fmt::format("its weights have the shape {}; the last axis must not be empty", weight.dims()));
   const std::string activation = n.text("activation", "none");
   if (activation != "none" && activation != "silu" && activation != "swish")
     n.invalid(fmt::format("its activation is '{}'; it may be none, silu or swish", activation));

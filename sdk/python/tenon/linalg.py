@@ -452,7 +452,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
 
 @with_out
 def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
-    """Inverse of A as a map from its axes from ind on to the axes before ind."""
+    """Inverse of A as a square matrix: the axes before ind are its rows, the other axes its columns."""
     if ind <= 0:
         raise tenon.InvalidArgument(f"linalg.tensorinv: ind must be above 0, not {ind}.")
     first, last = tuple(A.shape[:ind]), tuple(A.shape[ind:])

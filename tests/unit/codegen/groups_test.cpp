@@ -55,7 +55,7 @@ TEST(GroupLoops, ABarrierIsMissed) {
   body.erase(body.begin() + 1);
   Memory memory(kernel, {}, 7);
   EXPECT_EQ(interpret(kernel, {}, memory.addresses()).message(),
-            "Stage v is read at a point whose number it does not hold.");
+            "Stage v is read at a point that was not stored.");
 }
 
 TEST(GroupLoops, RefuseWhatNotAllOfTheGroupReaches) {

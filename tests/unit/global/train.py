@@ -265,7 +265,7 @@ class Checkpoints(unittest.TestCase):
         x = tenon.zeros(2, 3)
         save({"x": x, "n": 1, "t": "text"}, path)
         for wrong, kind, text in ((lambda: save(x, path), TypeError, "an object with a state_dict"), (lambda: save({"x": {1}}, path), TypeError, "'x' is a set"),
-                                  (lambda: save({"a": {"b": x}, "a.b": x}, path), ValueError, "two things are called 'a.b'"),
+                                  (lambda: save({"a": {"b": x}, "a.b": x}, path), ValueError, "two objects have the name 'a.b'"),
                                   (lambda: load({"x": tenon.zeros(3, 2)}, path), tenon.InvalidArgument, r"'x' is f32 \[2, 3\] in .*, but the tensor to fill is f32 \[3, 2\]"),
                                   (lambda: load({"y": 1}, path), tenon.NotFound, "the text 'y' was requested"),
                                   (lambda: load({"x": 1}, path), tenon.NotFound, "the text 'x' was requested, .* has a tensor"),

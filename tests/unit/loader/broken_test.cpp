@@ -24,7 +24,7 @@ void PrintTo(const Expected& expected, std::ostream* stream) { *stream << expect
 constexpr Expected expectations[] = {
     {"no_note", Stage::note, Code::invalid_argument,
      "it is not a Tenon provider: it holds no note named 'Tenon' (rule N01).",
-     "To make it one, write EP_PLUGIN_NOTE(name, version, flags) once at file scope and build it again."},
+     "To make the file a provider, write EP_PLUGIN_NOTE(name, version, flags) once at file scope and build it again."},
     {"wrong_version", Stage::note, Code::version, "it was built for ABI 0.99, this host speaks 0.2 (rule N02).",
      "Build the provider against this Tenon, or use the Tenon it was built for; while the ABI is 0.x both must have "
      "the "

@@ -279,7 +279,7 @@ class Which(OpTest):
             self.check(want, "nonzero", x)
             self.check(want, "argwhere", x)
             self.check(np.int64(len(want)), "count_nonzero", x)
-        for x in (odd(3000, 701), few(1500, 1501) > 0):  # several threads count these
+        for x in (odd(3000, 701), few(1500, 1501) > 0):  # long enough for several threads
             self.check(np.int64(np.count_nonzero(x)), "count_nonzero", x)
             self.check(np.int64(np.count_nonzero(x)), "sum", x != 0)
         self.check(np.count_nonzero(few(6, 7) * 0 + 1, 1), "count_nonzero", np.ones((6, 7), np.float32), 1)
