@@ -3,8 +3,8 @@
 // Each thread has one context, which is empty when the thread starts. Scopes set its fields and restore them; most are
 // ContextScopes. Work that goes on in the background does not inherit the context of the thread that began it.
 //
-// Three parts are declared where the lowest header that reads them is: the precision (demanded_precision in core/ops,
-// which OpCall copies), the op and the program part that are worked for (call_site.h), and the arena of sizes
+// Three parts stand where the lowest header that reads them is: the precision (demanded_precision in core/ops, which
+// OpCall copies), the op and the program part that are worked for (call_site.h), and the arena of sizes
 // (core/symbolic). The other thread-local variables of core are caches, counters and marks of Tenon's own threads, on
 // which no result depends.
 #pragma once
