@@ -88,7 +88,7 @@ struct CreatedArgument {
       return;
     }
     if (made == nullptr || made == untouched()) {
-      return call.blame("R01", fmt::format("it said OK and gave no {}", kind_names[static_cast<int>(kind)]));
+      return call.blame("R01", fmt::format("it returned OK and gave no {}", kind_names[static_cast<int>(kind)]));
     }
     object.reset(new Kept(call.layer, made));
   }

@@ -280,7 +280,7 @@ void Argument<ep_graph_answer*>::after(Call& call, ep_status status) {
   if (changed(room.size() - 1)) return call.blame("T01", "it wrote more answers than there are nodes");
   for (size_t i = 0; i + 1 < room.size(); ++i) {
     if (wanted == changed(i)) continue;
-    return wanted ? call.blame("R01", fmt::format("it said OK and did not answer for node {}", i))
+    return wanted ? call.blame("R01", fmt::format("it returned OK and did not answer for node {}", i))
                   : call.blame("E01", "it failed and wrote an answer");
   }
 }

@@ -63,7 +63,7 @@ std::vector<Access> moved(const RecordedCommands& recorded,
 void Argument<ep_stream*>::after(Call& call, ep_status status) const {
   if (object == nullptr || object->recording == nullptr || status != EP_STATUS_OK) return;
   if (records_or_ends(call.slot()) && call.slot() != Slot::command_list_begin) return;
-  call.blame("K01", "it said OK, and the stream records");
+  call.blame("K01", "it returned OK, and the stream records");
 }
 
 Argument<const ep_command_list_desc*>::Argument(Call& call, const ep_command_list_desc* given) {

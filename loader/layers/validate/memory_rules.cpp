@@ -116,7 +116,7 @@ void after(Tag<Slot::memory_map>, Call& call, ep_status status, Device&, MemoryH
   Memory& block = *memory.object;
   const MemoryPool* pool = pool_of(block);
   const auto address = reinterpret_cast<uintptr_t>(out.written);
-  if (out.written == nullptr) return call.blame("R01", "it said OK and gave no address");
+  if (out.written == nullptr) return call.blame("R01", "it returned OK and gave no address");
   if (pool != nullptr && !block.imported && address % pool->minimum_alignment != 0) {
     call.blame("M03", fmt::format("the block's address ends in {}; the pool's minimum_alignment is {}",
                                   address % pool->minimum_alignment, pool->minimum_alignment));

@@ -44,7 +44,7 @@ Result<Memory> import_block(Subject& subject, const Memory& block, uint64_t size
   uint64_t handle = 0;
   TENON_RETURN_IF_ERROR(
       subject.call("memory_native_handle", subject.ops.memory_native_handle, subject.device, block.get(), &handle));
-  if (handle == 0) return broken("R01", "memory_native_handle said OK and gave 0");
+  if (handle == 0) return broken("R01", "memory_native_handle returned OK and gave 0");
   const ep_import_desc desc = import_desc(subject.info.native_memory, handle, size);
   ep_memory* made = nullptr;
   TENON_RETURN_IF_ERROR(subject.call("memory_import", subject.ops.memory_import, subject.device, &desc, &made));

@@ -392,7 +392,7 @@ void change(void (*how)(ep_device_ops*)) { toy().change = how; }
 
 const std::vector<Violator>& host_violators() {
   static const std::vector<Violator> all = {
-      {"S10", "the time of an event that nobody has seen to fire", Code::invalid_argument,
+      {"S10", "the time of an event that is not known to have fired", Code::invalid_argument,
        [] {
          Host host(0);
          ep_stream* stream = host.timed_stream();

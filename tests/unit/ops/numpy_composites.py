@@ -354,7 +354,7 @@ class Composites(OpTest):
         self.same("repeat_interleave", some(2, 3), 3, 1)
         self.same("repeat_interleave", some(2, 3), 2)
         self.same("pixel_shuffle", some(2, 8, 3, 4), 2)
-        wide = some(2, 1, 2, 1, 2, 4, 2, 6)  # of the greatest rank that is possible
+        wide = some(2, 1, 2, 1, 2, 4, 2, 6)  # the greatest possible rank
         self.same("pixel_shuffle", wide, 2)
         self.same("pixel_unshuffle", wide, 2)
         self.same("channel_shuffle", some(2, 6, 2, 1, 2, 1, 2, 3), 3)

@@ -11,7 +11,7 @@ def few(*shape, dtype=np.float32):
 
 
 def odd(*shape):
-    """The same with NaN, infinities and both zeros."""
+    """Like the function above, with NaN, infinities and both zeros."""
     return random.choice(np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -2.5], np.float32), shape)
 
 
