@@ -224,7 +224,7 @@ class Early {
   std::vector<NodeId> order_;      // the nodes in the recorded order
   std::vector<NodeId> exchanges_;  // the exchanges in their new order
   size_t next_ = 0;                // index of the next one
-  std::vector<bool> placed_;       // by node
+  std::vector<bool> placed_;       // indexed by node
 };
 
 }  // namespace

@@ -121,7 +121,7 @@ struct RecordedFunction {
 // The outcome of a call under the recorder.
 struct Taken {
   std::optional<RecordedFunction> recording;  // set if nothing was computed
-  TensorList results;                         // otherwise: the results of the call, whose program has run in part
+  TensorList results;                         // otherwise the results of the call; only a part of its program has run
 };
 
 // Selects if the writes of the function to tensors from outside and to gradients of leaves are kept.

@@ -106,7 +106,7 @@ class Tracer final : public Interpreter, public HostWatch {
   Parts* parts_;
   std::vector<std::weak_ptr<graph::Base>> bases_;  // the bases of all results; only if `parts_` is given
   std::unique_ptr<Ended> ended_;
-  std::unordered_map<const void*, Made> made_;  // by storage
+  std::unordered_map<const void*, Made> made_;  // indexed by storage
   std::vector<Written> written_;
   global::GlobalProgram global_program_;
   std::vector<Global> globals_;

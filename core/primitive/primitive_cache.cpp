@@ -139,7 +139,7 @@ class PrimitiveCache {
     if (constant && info.pack_bytes != 0 && device->ops.primitive_pack != nullptr) return {};
     return Status(Code::internal,
                   fmt::format("{} wants operand {} of a primitive packed into {} bytes; only a constant operand can be "
-                              "packed, into 1 byte at least, by a device that has primitive_pack.",
+                              "packed, into at least 1 byte, by a device that has primitive_pack.",
                               device->opened->spelling, packed, info.pack_bytes));
   }
 

@@ -192,7 +192,7 @@ class Arena {
   bool frozen_ = false;
   std::string context_;
   std::vector<Node> nodes_;
-  std::unordered_multimap<uint64_t, uint32_t> index_;  // by hash
+  std::unordered_multimap<uint64_t, uint32_t> index_;  // indexed by hash
   std::vector<Symbol> symbols_;
   std::vector<uint32_t> symbol_nodes_;
   std::map<uint32_t, Fact> facts_;  // by the node of the base

@@ -83,7 +83,7 @@ struct SegmentLaunch {
   Primitive* primitive = nullptr;            // a primitive of the segment's device
   std::span<const SegmentAddress> operands;  // in the descriptor's order
   const ep_shape* shapes = nullptr;          // per operand where the descriptor holds EP_ANY, else null
-  std::span<const ep_scalar> scalars;        // by slot
+  std::span<const ep_scalar> scalars;        // indexed by slot
   SegmentAddress workspace;                  // a multiple of 256 bytes
   const NodeName* name = nullptr;
 };

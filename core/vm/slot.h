@@ -62,7 +62,7 @@ struct WideWork {
   std::vector<Cancellation> cancellations;     // for the run of a segment
   std::vector<ep_buffer> buffers;              // for a replay: the bindings that move
   std::vector<Storage*> storages;              // retained: outputs, and borrowed memory
-  std::vector<bool> written;                   // by storage
+  std::vector<bool> written;                   // indexed by storage
   std::vector<Ticket> sources;                 // the pending writes it reads
 };
 

@@ -50,7 +50,7 @@ class Launches {
   const ep_dialect_info dialect_;
   const std::vector<int64_t> parameters_;
   const std::function<Status()> wait_;
-  std::vector<Memory> memory_;  // by buffer
+  std::vector<Memory> memory_;  // indexed by buffer
   size_t repeats_ = 0;          // launches per sample; 0: not known yet
   bool has_first_ = false;
 };

@@ -173,7 +173,7 @@ class Resizing {
   const bool packed_;
   Roots roots_;
   Executable made_;
-  std::vector<bool> changed_;  // by value
+  std::vector<bool> changed_;  // indexed by value
 };
 
 }  // namespace

@@ -548,7 +548,7 @@ class Scheduling {
   std::vector<uint32_t> group_of_;  // by root: plan::Value::group
   uint32_t groups_ = 0;
   std::map<uint32_t, int32_t> alignments_;  // by root, if a device needs more than the element's alignment
-  std::map<uint32_t, Home> workspaces_;     // by step
+  std::map<uint32_t, Home> workspaces_;     // indexed by step
   std::map<DeviceState*, DeviceConstants> constants_;
   std::map<std::pair<uint32_t, size_t>, ConstantAddress> addresses_;  // by step and input
   std::set<Memory> used_;                                             // bound by an earlier segment

@@ -66,7 +66,7 @@ std::vector<int64_t> parts_between(int64_t length, IntList indices) {
 
 int32_t split_axis(std::string_view op, const Tensor& input, int64_t dim, int32_t least) {
   require_defined(op, "input", input);
-  if (input.rank() < least) refuse("{}: input has shape {}; it must have rank {} at least.", op, input.dims(), least);
+  if (input.rank() < least) refuse("{}: input has shape {}; it must have rank at least {}.", op, input.dims(), least);
   return axis_of(op, dim, input.rank());
 }
 
@@ -258,7 +258,7 @@ Tensor type_as(const Tensor& input, const Tensor& other) {
 
 Tensor fliplr(const Tensor& input) {
   require_defined("fliplr", "input", input);
-  if (input.rank() < 2) refuse("fliplr: input has shape {}; it must have rank 2 at least.", input.dims());
+  if (input.rank() < 2) refuse("fliplr: input has shape {}; it must have rank at least 2.", input.dims());
   return tenon::flip(input, 1);
 }
 Tensor flipud(const Tensor& input) {

@@ -20,7 +20,7 @@ struct Argument<const ep_graph_desc*> {
 
   const ep_graph_desc* desc;
   ep_graph_desc inner{};
-  std::vector<ep_buffer> buffers;  // by value
+  std::vector<ep_buffer> buffers;  // indexed by value
   std::vector<Memory*> constants;  // by value; null: none was given
 };
 

@@ -83,7 +83,7 @@ struct Memory : Object {
     ep_operand_desc layout;
     uint64_t bytes;
   };
-  std::map<uint64_t, Opaque> values;  // by offset
+  std::map<uint64_t, Opaque> values;  // indexed by offset
 };
 
 // The recording of a stream. The command list keeps it.
@@ -180,7 +180,7 @@ struct Kernel : Object {
 
 struct Module : Object {
   Module(Layer* layer, ep_module* handle) : Object(Kind::module, layer, handle) {}
-  std::map<std::string, ep_module_entry> entries;  // by name
+  std::map<std::string, ep_module_entry> entries;  // indexed by name
   std::vector<Kernel*> kernels;                    // returned to the host; destroyed with the module
 };
 

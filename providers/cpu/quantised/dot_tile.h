@@ -19,7 +19,7 @@ struct DotResults {
   const int32_t* weight_zero;  // by column, or NULL if all are 0: times the row's sum, it is subtracted
   DotResult result;
   const float* factor;  // by column: the scale of the sum; ignored if DST is i32
-  const float* bias;    // by column
+  const float* bias;    // indexed by column
   int32_t zero_point;   // the zero point of DST
   char* dst;
   int64_t dst_row;  // elements between rows

@@ -68,7 +68,7 @@ std::string label_with_operator(const Node& node);
 
 // The part of a parsed model that its copies share.
 struct ReadModel {
-  std::vector<std::string> names;   // by value
+  std::vector<std::string> names;   // indexed by value
   std::vector<Value> constants;     // by value: weights and values computed only from weights; else undefined
   std::vector<int32_t> drop_after;  // by value: the last node that reads it; -1: keep it to the end
   std::vector<Node> nodes;          // in an order in which they can run

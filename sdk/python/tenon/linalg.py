@@ -28,7 +28,7 @@ _Eigh = collections.namedtuple("linalg_eigh", ["eigenvalues", "eigenvectors"])
 def _require_matrices(op: str, *tensors: Tensor) -> None:
     for each in tensors:
         if each.ndim < 2:
-            raise tenon.InvalidArgument(f"linalg.{op}: a tensor must have rank 2 at least, but its shape is {tuple(each.shape)}.")
+            raise tenon.InvalidArgument(f"linalg.{op}: a tensor must have rank at least 2, but its shape is {tuple(each.shape)}.")
 
 
 def _require_square(op: str, *tensors: Tensor) -> None:
@@ -483,7 +483,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """Product of several matrices, in the order with the fewest multiplications. The first and last may be vectors."""
     if len(tensors) < 2:
-        raise tenon.InvalidArgument(f"linalg.multi_dot: there must be two tensors at least, not {len(tensors)}.")
+        raise tenon.InvalidArgument(f"linalg.multi_dot: there must be at least two tensors, not {len(tensors)}.")
     if any(each.ndim != 2 for each in tensors[1:-1]) or any(each.ndim not in (1, 2) for each in (tensors[0], tensors[-1])):
         raise tenon.InvalidArgument("linalg.multi_dot: the tensors must have rank 2, but the first and the last may have rank 1.")
     listed = list(tensors)
