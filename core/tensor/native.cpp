@@ -77,7 +77,8 @@ void check_place(const NativeMemory& memory, uint64_t offset, uint64_t bytes, DT
   const auto size = static_cast<uint64_t>(std::max<int64_t>(1, dtype_size(dtype)));
   if (memory.bytes == 0) throw Error(Code::invalid_argument, "tensor_over: the memory has 0 bytes.");
   if (memory.handle.value == 0 && memory.handle.type == HandleType::host_pointer) {
-    throw Error(Code::invalid_argument, fmt::format("tensor_over: no data for {} bytes.", memory.bytes));
+    throw Error(Code::invalid_argument,
+                fmt::format("tensor_over: the data pointer is null, but {} bytes are needed.", memory.bytes));
   }
   if (offset % size != 0) {
     throw Error(Code::invalid_argument,

@@ -62,16 +62,17 @@ void check_shape(Call& call, const Primitive& primitive, const ep_shape& shape, 
   const ep_operand_desc& desc = primitive.desc.operands[index];
   const std::string name = Operand{&desc, nullptr, nullptr}.name();
   if (shape.rank != desc.rank || (desc.rank > 0 && (shape.dims == nullptr || shape.strides == nullptr))) {
-    return call.refuse("P08",
-                       fmt::format("{} is given the rank {}, the descriptor has {}", name, shape.rank, desc.rank));
+    return call.refuse(
+        "P08", fmt::format("{} has rank {} in the launch, but {} in the descriptor", name, shape.rank, desc.rank));
   }
   for (int32_t axis = 0; axis < desc.rank; ++axis) {
     const int64_t dim = shape.dims[axis], stride = shape.strides[axis];
     const bool fits = (desc.dims[axis] == EP_ANY || desc.dims[axis] == dim) &&
                       (desc.strides[axis] == EP_ANY || desc.strides[axis] == stride);
     if (fits && dim > 0 && stride >= 0) continue;
-    return call.refuse("P08", fmt::format("{} is given dim {} and stride {} at axis {}; the descriptor says {} and {}",
-                                          name, dim, stride, axis, desc.dims[axis], desc.strides[axis]));
+    return call.refuse(
+        "P08", fmt::format("{} has dim {} and stride {} at axis {} in the launch; the descriptor has {} and {}", name,
+                           dim, stride, axis, desc.dims[axis], desc.strides[axis]));
   }
 }
 

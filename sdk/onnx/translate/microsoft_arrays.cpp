@@ -113,7 +113,8 @@ TensorList unfold_axis(NodeContext& n) {
   const int64_t axis = n.normalise_axis(n.integer("dim", -1), x.rank()), length = x.dim(axis);
   const int64_t size = n.require("size", Attribute::Kind::integer).i, step = n.integer("step", 1);
   if (size < 1 || step < 1 || size > length || x.rank() == EP_MAX_RANK)
-    n.invalid(fmt::format("slices of {} at steps of {} cannot be taken of {}", size, step, length));
+    n.invalid(fmt::format("slices of {} elements at steps of {} cannot be taken from an axis of length {}", size, step,
+                          length));
   const int64_t count = (length - size) / step + 1;
   if (count > kMostElements / size)
     n.unsupported(fmt::format("it takes {} slices of {} elements, which is too many", count, size));

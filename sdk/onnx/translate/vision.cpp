@@ -134,7 +134,7 @@ TensorList col2im(NodeContext& n) {
     if (pads[i] < 0 || pads[axes + i] < 0 || pads[i] > kMost || pads[axes + i] > kMost)
       n.invalid("a pad is not from 0 to 2^20");
     const int64_t room = image[i] + pads[i] + pads[axes + i] - dilations[i] * (block[i] - 1) - 1;
-    if (room < 0) n.invalid(fmt::format("a block of {} does not fit an image of {}", block[i], image[i]));
+    if (room < 0) n.invalid(fmt::format("a block of length {} does not fit an image of length {}", block[i], image[i]));
     counts.push_back(room / strides[i] + 1);
     kernel.push_back(block[i]);
     extra.push_back(room % strides[i]);
@@ -323,7 +323,8 @@ TensorList roi_align(NodeContext& n) {
   std::vector<Region> regions;
   for (int64_t roi = 0; roi < count; ++roi) {
     const int64_t batch = batches[static_cast<size_t>(roi)];
-    if (batch < 0 || batch >= dims[0]) n.invalid(fmt::format("a region is of image {} of {}", batch, dims[0]));
+    if (batch < 0 || batch >= dims[0])
+      n.invalid(fmt::format("a region is in image {}, but there are {} images", batch, dims[0]));
     regions.push_back(align.region(n, batch, rois.data() + 4 * roi));
     samples += bins * static_cast<double>(regions.back().rows * regions.back().columns);
   }
@@ -360,7 +361,7 @@ TensorList max_roi_pool(NodeContext& n) {
   for (int64_t roi = 0; roi < count; ++roi) {
     const float* given = rois.data() + 5 * roi;
     if (!(given[0] >= 0 && given[0] < static_cast<float>(dims[0])))
-      n.invalid(fmt::format("a region is of image {} of {}", given[0], dims[0]));
+      n.invalid(fmt::format("a region is in image {}, but there are {} images", given[0], dims[0]));
     int64_t side[4];
     for (int i = 0; i < 4; ++i) {
       const double at = std::round(static_cast<double>(given[i + 1]) * scale);
