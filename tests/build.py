@@ -20,9 +20,10 @@ from pathlib import Path
 
 STATUS = re.compile(r"\[(\d+)/(\d+)\] (?=[A-Z])")  # Ninja's default NINJA_STATUS
 SECONDS_OF_OTHER_STEP = 0.3  # a link, an archive, a generated header
-TRIAL = 0.05  # of the expected work; before that, the estimate relies more on expected seconds than on this build's speed
-MOST_LINES = 300  # of failed steps, on the screen
-ROWS = 30  # of slowest.txt
+# Until this share of the work is done, the estimate relies more on expected seconds than on the speed of this build.
+TRIAL = 0.05
+MOST_LINES = 300  # lines of failed steps on the screen
+ROWS = 30  # rows of slowest.txt
 
 
 def ninja(build):

@@ -31,7 +31,7 @@ OPTIONAL = ("cuda", "vulkan", "opencl")
 @dataclass
 class Counts:
     passed: int = 0
-    failed: list = field(default_factory=list)  # their names
+    failed: list = field(default_factory=list)  # the names of the failed tests
     skipped: int = 0
     seconds: float = 0
 

@@ -40,7 +40,7 @@ struct AlignedBuffer {
   AlignedBuffer() : data(nullptr, std::free) {}
   explicit AlignedBuffer(size_t bytes)
       : data(static_cast<char*>(std::aligned_alloc(1 << 21, rounded(bytes))), std::free) {
-    madvise(data.get(), rounded(bytes), MADV_HUGEPAGE);  // as the cpu provider does
+    madvise(data.get(), rounded(bytes), MADV_HUGEPAGE);  // the cpu provider does so too
     tenon::bench::fill_for_copy(data.get(), rounded(bytes));
   }
   static size_t rounded(size_t bytes) { return (bytes + (size_t{1} << 21) - 1) >> 21 << 21; }
@@ -49,7 +49,7 @@ struct AlignedBuffer {
   std::unique_ptr<char, decltype(&std::free)> data;
 };
 
-constexpr int64_t kParts = 64;  // of 256 rows each, for reductions and transpositions inside an item
+constexpr int64_t kParts = 64;  // blocks of 256 rows, for reductions and transpositions inside an item
 constexpr int64_t kPartRows = kRows / kParts;
 
 // A kernel whose only parameter is the number of rows or parts, ready to run.

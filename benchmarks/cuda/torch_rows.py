@@ -189,7 +189,7 @@ def median_ns(run):
 
 
 def main():
-    torch.backends.cudnn.allow_tf32 = False  # like matrix products, where this is the default
+    torch.backends.cudnn.allow_tf32 = False  # matrix products do so by default
     families = {}
     for line in open(sys.argv[1]):
         row = json.loads(line)

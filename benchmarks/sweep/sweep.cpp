@@ -33,7 +33,7 @@ using tenon::bench::TenonOp;
 using tenon::bench::TorchOp;
 
 constexpr double kBatch = 1.5e6;   // nanoseconds
-constexpr double kSettle = 1.0e6;  // of runs before each batch
+constexpr double kSettle = 1.0e6;  // nanoseconds of runs before each batch
 int batches = 7;
 constexpr auto kSleep = std::chrono::milliseconds(15);  // until the other side's threads have stopped spinning
 

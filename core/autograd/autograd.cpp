@@ -166,7 +166,7 @@ void Tensor::set_grad(const Tensor& gradient) const {
   (void)at("set_grad");
   autograd::History* history = history_of(*this);
   if (history == nullptr || history->slot == nullptr) {
-    refuse("set_grad: the tensor of shape {} keeps no gradient: it is not a leaf that wants one.", dims());
+    refuse("set_grad: the tensor of shape {} keeps no gradient: it is not a leaf that requires a gradient.", dims());
   }
   if (gradient.defined() &&
       (!(gradient.dims() == dims()) || gradient.dtype() != dtype() || gradient.impl()->device != impl_->device)) {

@@ -26,7 +26,7 @@ struct ViewStep {
 // Marks a tensor as a view of a tensor that has a history. A write through either of the two replaces the history of
 // both.
 struct ViewOf {
-  Tensor base;  // never itself a view for gradients
+  Tensor base;  // a tensor that is not itself a view for gradients
   std::shared_ptr<const ViewStep> last;
   std::atomic<uint64_t> generation{0};  // generation of the base's history from which the view's edge was made
 };

@@ -22,7 +22,7 @@ struct Classes {
 // likewise for values. `depth` < 0: each is a class of its own. A value and its home (Program) share a class.
 Classes classes_of(const Program& program, const std::map<ValueId, NdSbp>& given, int32_t depth);
 
-// Equal for calls with the same record, arguments and results; such calls have the same ways.
+// Equal for calls with the same record, arguments and results; such calls have the same ways to compute them.
 std::vector<uint64_t> records_of(const Program& program);
 
 }  // namespace tenon::cluster

@@ -109,7 +109,7 @@ class Run {
   const Program& program_;
   const Plan& plan_;
   const Placement& placement_;
-  TensorList values_;         // by ValueId
+  TensorList values_;         // indexed by ValueId
   std::vector<size_t> last_;  // by ValueId: the last call that reads it
   std::vector<double>* seconds_ = nullptr;
 };

@@ -13,8 +13,8 @@ namespace tenon::cluster {
 
 struct Measured {
   TensorList results;      // global tensors
-  uint64_t exchanges = 0;  // of this rank in one run
-  uint64_t bytes = 0;      // that this rank sent in one run
+  uint64_t exchanges = 0;  // exchanges of this rank in one run
+  uint64_t bytes = 0;      // bytes that this rank sent in one run
   double seconds = 0;      // median over the runs, on the slowest rank
 };
 

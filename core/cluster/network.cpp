@@ -126,7 +126,7 @@ class Elimination {
   static constexpr uint32_t kGone = UINT32_MAX;
   struct Best {
     std::vector<uint32_t> variables;
-    std::vector<uint32_t> states;  // of the eliminated variable, by the states of the others
+    std::vector<uint32_t> states;  // the best state of the eliminated variable for each combination of the other states
   };
 
   size_t count(uint32_t variable) const { return allowed_[variable].size(); }

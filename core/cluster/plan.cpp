@@ -246,7 +246,7 @@ class Search {
     }
   }
 
-  // The seconds of the moves between the layouts of a value and the ways of a call.
+  // The seconds of each move from a layout of the value to the layout that a way of the call needs.
   std::vector<double> moves(const Use& use, double count) {
     const Program::Value& facts = program_.values()[classes_.value_of[use.value]];
     std::vector<double> seconds;

@@ -18,7 +18,7 @@ namespace tenon::cluster {
 struct Plan {
   Dims grid;                // rank r is at the row-major position r
   std::vector<NdSbp> kept;  // by ValueId: the layout of the value between calls
-  std::vector<Way> ways;    // by call
+  std::vector<Way> ways;    // indexed by call
   bool is_best = false;     // true if no other plan of this grid costs less; else it is the best that the search found
   bool fits = false;        // true if it fits into the memory of a rank
 };

@@ -100,12 +100,12 @@ class Reader {
     if (const auto value = scaled("B/s")) return set(given->rate, *value);
     if (const auto value = scaled("B")) return set(given->bytes, *value);
     if (const auto value = scaled("s")) return set(given->seconds, *value);
-    fail(fmt::format("'{}' has the unit '{}', and the units are FLOP/s, B/s, B, s and {}", shown, visible(unit),
+    fail(fmt::format("'{}' has the unit '{}'; known units are FLOP/s, B/s, B, s and {}", shown, visible(unit),
                      members_));
   }
 
   void set_rank(const Quantities& given) {
-    if (has_rank_) fail("there are two lines of the rank");
+    if (has_rank_) fail("two lines describe the rank");
     if (!given.flops || !given.rate) fail("a rank needs its arithmetic (400 TFLOP/s) and its memory's rate (3 TB/s)");
     if (given.members) fail(fmt::format("a rank has no {}", members_));
     has_rank_ = true;
@@ -117,12 +117,13 @@ class Reader {
 
   void add_level(std::string_view name, const Quantities& given) {
     if (!given.members || !given.seconds || !given.rate) {
-      fail(fmt::format("a level needs how many {} it has, the time of a step (5 us) and a rate (300 GB/s)", members_));
+      fail(fmt::format("a level needs its number of {}, the time of a step (5 us) and a rate (300 GB/s)", members_));
     }
-    if (given.flops || given.bytes) fail("a level has no arithmetic and no memory");
+    if (given.flops || given.bytes) fail("a level cannot have arithmetic or memory");
     const double members = *given.members;
     if (members != std::floor(members) || members * static_cast<double>(made_.ranks()) > kMostRanks) {
-      fail(fmt::format("{} {} do not give a whole number of at most {} ranks", members, members_, kMostRanks));
+      fail(fmt::format("{} {} are not possible; the number of ranks must be whole and at most {}", members, members_,
+                       kMostRanks));
     }
     if (made_.levels.size() == kMostLevels) fail(fmt::format("there are more than {} levels", kMostLevels));
     made_.levels.push_back({std::string(name), static_cast<int64_t>(members), *given.seconds, *given.rate});

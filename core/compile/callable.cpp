@@ -183,7 +183,7 @@ std::optional<TensorList> Callable::check(const std::shared_ptr<Entry>& entry, c
   if (!differs.empty()) {
     entry->differs = Status(
         Code::invalid_argument,
-        fmt::format("{}: its second call did not do what its first one did: {}.", options_.name, differs),
+        fmt::format("{}: its second call ran differently from its first call: {}.", options_.name, differs),
         "Make every value that changes between calls an argument, or a tensor from outside, which each run reads.");
     throw_if_error(entry->differs);
   }
@@ -221,7 +221,8 @@ TensorList Callable::learn(const CallShape& shape, const TensorList& inputs, con
     return std::move(taken.results);
   }
   entry = std::make_shared<Entry>(*std::move(taken.recording), Making(options_));
-  if (parts_.used()) return run_entry(entry, shape, inputs, replay);  // a function in parts is called each time
+  if (parts_.used())
+    return run_entry(entry, shape, inputs, replay);  // a function that runs in parts is called on every run
   entry->checked.store(!options_.check, std::memory_order_relaxed);
   {
     const std::lock_guard entries_lock(mutex_);

@@ -29,7 +29,7 @@ struct Draw {
   const OpInfo* op = nullptr;
   std::vector<uint64_t> attributes;
   DeviceState* device = nullptr;
-  uint64_t offset = 0;  // in blocks, from the first random number of the call
+  uint64_t offset = 0;  // blocks of random numbers that the call draws before it
 
   // The random numbers for a call whose random numbers begin at `begin`.
   Tensor numbers(RandomRange begin) const;

@@ -221,10 +221,10 @@ class Early {
   }
 
   Graph& program_;
-  std::vector<NodeId> order_;      // as recorded
-  std::vector<NodeId> exchanges_;  // in their new order
+  std::vector<NodeId> order_;      // the nodes in the recorded order
+  std::vector<NodeId> exchanges_;  // the exchanges in their new order
   size_t next_ = 0;                // index of the next one
-  std::vector<bool> placed_;       // by node
+  std::vector<bool> placed_;       // indexed by node
 };
 
 }  // namespace

@@ -40,8 +40,8 @@ struct SlotRef {
 enum class GuardKind : uint8_t {
   apart,           // argument `input` and `tensor` share no storage
   together,        // argument `input` has the storage and the recorded geometry of `tensor`
-  wants_gradient,  // for the capture `tensor`: it wants a gradient or not, and has hooks or not, as recorded
-  gradient,        // `slot` holds a gradient like `tensor`, or none, as recorded
+  wants_gradient,  // the capture `tensor` requires a gradient and has hooks exactly as it did when recorded
+  gradient,        // `slot` holds a gradient like `tensor`, or none if none was recorded
 };
 
 // A condition of one recording, in addition to the numbers of a call.
@@ -49,7 +49,7 @@ struct Guard {
   GuardKind kind = GuardKind::apart;
   size_t input = 0;
   Tensor tensor = {};
-  Tensor whole = {};  // of `gradient`: the whole gradient; `tensor` is this rank's part
+  Tensor whole = {};  // for `gradient`: the whole gradient; `tensor` is this rank's part
   std::vector<int64_t> geometry = {};
   bool wanted = false;
   bool hooked = false;

@@ -29,7 +29,7 @@ class Parts {
   size_t size() const;
 
  private:
-  using Sizes = std::vector<int64_t>;  // of all arguments
+  using Sizes = std::vector<int64_t>;  // the sizes of all arguments
   struct Part {
     graph::Graph recorded;
     std::map<Sizes, std::shared_ptr<const graph::Executable>> executables;

@@ -495,7 +495,7 @@ class Take {
   TensorList results_;           // the results of the function
   std::vector<size_t> wanting_;  // indices of results that want a gradient
   std::vector<SlotState> slots_;
-  TensorList outputs_;  // of the program, those of forward first
+  TensorList outputs_;  // the outputs of the program, those of forward first
   Tensor seen_;         // token of the last exchange that is needed
   size_t forward_outputs_ = 0;
   std::vector<bool> written_;  // by argument of the program

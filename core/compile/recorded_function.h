@@ -40,7 +40,7 @@ constexpr size_t kNoPart = SIZE_MAX;
 struct ResultSource {
   enum Kind : uint8_t { output, argument, outside };
   Kind kind = output;
-  size_t index = 0;                          // of the output of the program, or of the argument; or kNoPart
+  size_t index = 0;                          // the output of the program or the argument; or kNoPart
   Tensor tensor = {};                        // for `outside`: the tensor
   std::optional<global::Facts> global = {};  // the output is this rank's part of a global tensor with these facts
 };
@@ -56,7 +56,7 @@ struct SlotUpdate {
   enum Kind : uint8_t { keep, forget, output, outside };
   SlotRef slot;
   Kind kind = keep;
-  size_t index = 0;  // of the output; or kNoPart
+  size_t index = 0;  // the output; or kNoPart
   Tensor tensor = {};
   std::optional<global::Facts> global = {};  // as in ResultSource
 };
@@ -101,8 +101,8 @@ struct BackwardPart {
 struct RecordedFunction {
   CallShape shape;
   std::vector<Guard> guards;
-  std::vector<size_t> argument_ranks;  // of the arguments of the function
-  std::vector<Argument> arguments;     // of the program
+  std::vector<size_t> argument_ranks;  // the ranks of the function's arguments
+  std::vector<Argument> arguments;     // the arguments of the program
   std::vector<ResultSource> results;
   std::vector<Write> writes;
   std::vector<size_t> written_globals;  // global arguments that are written: their views must know of the writes
@@ -121,7 +121,7 @@ struct RecordedFunction {
 // The outcome of a call under the recorder.
 struct Taken {
   std::optional<RecordedFunction> recording;  // set if nothing was computed
-  TensorList results;                         // otherwise: the results of the call, whose program has run in part
+  TensorList results;                         // otherwise the results of the call; only a part of its program has run
 };
 
 // Selects if the writes of the function to tensors from outside and to gradients of leaves are kept.

@@ -32,7 +32,7 @@ class CompiledNode final : public autograd::Node {
     CallShape shape;
     TensorList results;  // if all_come is true: the results that want gradients, without data
     std::vector<Saved> saved;
-    TensorList inputs;  // of the function
+    TensorList inputs;  // the inputs of the function
     Replay replay;
   };
 

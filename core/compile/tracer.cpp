@@ -114,7 +114,7 @@ RandomRange Tracer::draw(uint64_t blocks) {
                 fmt::format("{}: random numbers are drawn in a function of cond, while_loop or scan, and a recording "
                             "does not know how many of them a run takes.",
                             function_),
-                "Draw the numbers before, and read them in the function.");
+                "Draw the numbers beforehand, and read them in the function.");
   }
   next_draw_ = std::exchange(drawn_, drawn_ + blocks);
   return {};
@@ -198,7 +198,7 @@ void Tracer::apply_global(const OpCall& call, const SpreadValue& value) {
                 fmt::format("{}: {} of a global tensor is called in a function of cond, while_loop or scan, and ranks "
                             "could disagree on whether it runs.",
                             function_, call.op->name),
-                "Call it before, or decide by tenon::where.");
+                "Call it beforehand, or select elements with tenon::where.");
   }
   for (const Tensor* input : call.inputs) {
     if (input != nullptr) note_global(*input);

@@ -75,7 +75,7 @@ class Tracer final : public Interpreter, public HostWatch {
  private:
   struct Made {
     Tensor tensor;        // kept alive so that its address is not reused
-    bool filled = false;  // its elements have been written
+    bool filled = false;  // true if its elements have been written
   };
 
   // A tensor from outside that was written, with its earlier history.
@@ -104,9 +104,9 @@ class Tracer final : public Interpreter, public HostWatch {
   uint64_t drawn_ = 0;                 // blocks of random numbers
   std::optional<uint64_t> next_draw_;  // where the random numbers of the next op begin
   Parts* parts_;
-  std::vector<std::weak_ptr<graph::Base>> bases_;  // of all results; only if `parts_` is given
+  std::vector<std::weak_ptr<graph::Base>> bases_;  // the bases of all results; only if `parts_` is given
   std::unique_ptr<Ended> ended_;
-  std::unordered_map<const void*, Made> made_;  // by storage
+  std::unordered_map<const void*, Made> made_;  // indexed by storage
   std::vector<Written> written_;
   global::GlobalProgram global_program_;
   std::vector<Global> globals_;

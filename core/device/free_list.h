@@ -91,7 +91,7 @@ class FreeList {
     return ::operator new(sizeof(T), std::align_val_t(alignof(T)));
   }
 
-  // Makes room for one more object in a list that is full or not armed. False: there is no room.
+  // Makes room for one more object in a list that is full or not armed. Returns false if there is none.
   [[gnu::noinline]] static bool make_room() { return arm() || spill(); }
 
   // Moves a batch from a full list to the shared list. False: the shared list is full, or the thread is ending.

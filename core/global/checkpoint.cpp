@@ -380,7 +380,7 @@ void save(const std::string& folder, const NamedTensors& tensors, const Metadata
     if (mine != index.files.end()) fs::remove(mine->second, ignored);
     throw;
   }
-  for (const std::string& file : before) fs::remove(file, ignored);  // of rank 0
+  for (const std::string& file : before) fs::remove(file, ignored);  // empty except on rank 0
 }
 
 std::vector<std::string> load(const std::string& path, const NamedTensors& tensors, Metadata* texts) {

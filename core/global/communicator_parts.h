@@ -1,4 +1,4 @@
-// The inside of Communicator: its lines, the road of its tensors, and the description of an exchange for a plug-in.
+// The parts of Communicator: its lines, the path of its tensors, and the description of an exchange for a plug-in.
 // Internal to communicator.cpp and tensors.cpp.
 #pragma once
 

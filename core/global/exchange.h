@@ -26,7 +26,8 @@ struct ExchangePlan {
   Communicator* line = nullptr;  // the communicator of a placement or of the world; both live until the process ends
   int64_t size = 0;              // the number of elements that this rank receives
   Exchange exchange = {};
-  bool between_placements = false;  // if set, a rank that receives nothing continues at once, whatever `needed` is
+  // If set, a rank that receives nothing continues at once, for every value of `needed`.
+  bool between_placements = false;
 
   auto operator<=>(const ExchangePlan&) const = default;
 };

@@ -34,7 +34,7 @@ NdSbp everywhere(const Placement& placement) { return NdSbp::filled(placement.gr
   throw Error(Code::invalid_argument,
               fmt::format("{}: a local tensor of shape {} cannot be used with a tensor on {}.", call.op->name,
                           local.impl()->dims, placement.to_string()),
-              "Spread it first, by to_global; or take the part of this rank of the other one, by to_local.");
+              "Distribute it with to_global first, or take this rank's part of the other tensor with to_local.");
 }
 
 // True for a local tensor that is the same on every rank, such as a number.
@@ -88,9 +88,9 @@ class Call {
       if (first == nullptr) first = value;
       if (first->layout.placement == value->layout.placement) return;
       throw Error(Code::invalid_argument,
-                  fmt::format("{}: one tensor is on {}, and another one on {}.", call.op->name,
+                  fmt::format("{}: one tensor is on {}, but another is on {}.", call.op->name,
                               first->layout.placement.to_string(), value->layout.placement.to_string()),
-                  "Move one of them by to_global.");
+                  "Move one of them with to_global.");
     };
     for (const Tensor* input : call.inputs) {
       if (input != nullptr) look(*input);
@@ -381,7 +381,7 @@ class GlobalInterpreter final : public Interpreter {
     const InterpreterScope scope(parts_interpreter());
     if (call.op == &op_row(OpId::to)) {
       throw Error(Code::invalid_argument, "to: a global tensor does not move to another device.",
-                  "Name a placement on the devices by to_global.");
+                  "Call to_global with a placement on the other devices.");
     }
     const CalledScope called(call.op->named);
     if (!call.epilogues.empty()) return ops::decompose(call);

@@ -203,8 +203,9 @@ Dealing checked(int64_t count, const TensorList& batch) {
     const Dealing own = dealing_of(batch[i]), known = dealing_of(batch[dealt]);
     if (own.empty() || own == known) continue;
     if (!known.empty()) {
-      refuse(fmt::format("rows of tensor {} are on {}, and those of tensor {} on {}: a part has the same rows of both.",
-                         i, layout_of(batch[i]).to_string(), dealt, layout_of(batch[dealt]).to_string()));
+      refuse(fmt::format(
+          "rows of tensor {} are on {}, but the rows of tensor {} are on {}; each part needs the same rows of both.", i,
+          layout_of(batch[i]).to_string(), dealt, layout_of(batch[dealt]).to_string()));
     }
     dealt = i;
   }

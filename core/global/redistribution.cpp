@@ -88,7 +88,7 @@ class Redistribution {
     const Device road = this->road(dtype);
     std::vector<int64_t> sent(ranks_.size()), got(ranks_.size());
     TensorList parts;
-    std::vector<Box> pieces;  // by rank
+    std::vector<Box> pieces;  // indexed by rank
     for (size_t i = 0; i < ranks_.size(); ++i) {
       if (const auto piece = piece_of(own, ranks_[i])) {
         parts.push_back(cut(local, source_.box(from_.placement.position()), *piece));

@@ -23,7 +23,7 @@ class Sbp {
   constexpr bool is_split(int64_t axis) const { return code_ == axis && axis >= 0; }
   constexpr bool is_broadcast() const { return code_ == kBroadcast; }
   constexpr bool is_partial() const { return code_ == kPartial; }
-  constexpr int32_t axis() const { return code_; }  // of a split only
+  constexpr int32_t axis() const { return code_; }  // the axis of a split; no other Sbp has one
 
   friend constexpr bool operator==(Sbp, Sbp) = default;
 

@@ -55,7 +55,7 @@ Tensor GlobalValue::gathered(const Tensor& tensor) const {
   throw Error(Code::invalid_argument,
               fmt::format("The elements of a tensor on {} cannot be read on a rank outside of the placement.",
                           layout.to_string()),
-              "Move it to a placement with this rank first, by to_global.");
+              "First move it with to_global to a placement that includes this rank.");
 }
 
 std::string GlobalValue::origin() const { return fmt::format("a global tensor on {}", layout.to_string()); }

@@ -34,8 +34,8 @@ struct Ahead;  // for gradients (ahead.h)
 struct KnownSum {
   Layout layout;
   Tensor part;
-  uint64_t writes = 0, version = 0;  // of the tensor and of its part
-  uint64_t own_version = 0;          // of `part`
+  uint64_t writes = 0, version = 0;  // writes of the tensor, and the version of its part
+  uint64_t own_version = 0;          // the version of `part`
   uint64_t program = 0;  // the program that `part` belongs to, as in GlobalValue; other programs cannot use the sum
 };
 
@@ -84,7 +84,7 @@ Tensor make_global(DType dtype, const Dims& dims, const Layout& layout, Tensor l
 // The metadata of a global tensor.
 struct Facts {
   DType dtype = DType::none;
-  Dims dims = {}, strides = {};  // of the whole tensor
+  Dims dims = {}, strides = {};  // dims and strides of the whole tensor
   Layout layout;
 };
 std::optional<Facts> facts_of(const Tensor& tensor);  // nothing for a local tensor

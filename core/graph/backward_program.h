@@ -14,7 +14,7 @@ struct Halves {
   Graph forward;              // outputs: those of the program, then the values that backward reads
   Graph backward;             // inputs: the values of forward that it reads, in the order of `read`, then `gradients`
   std::vector<ValueId> read;  // values of the program that backward reads
-  // for each: true if it is an input that can be read in place and is not an output of forward
+  // by value of `read`: true if it is an input that can be read in place and is not an output of forward
   std::vector<bool> is_argument;
 };
 

@@ -56,7 +56,7 @@ std::string fuse_nodes(Graph* graph, FusedGroups groups = FusedGroups::several, 
 
 // Kernels that are compiled in the background while their nodes run one by one. Threads: any.
 struct AwaitedKernels {
-  std::atomic<uint32_t> asked{0};  // all kernels
+  std::atomic<uint32_t> asked{0};  // kernels that were requested
   std::atomic<uint32_t> left{0};   // kernels that are not compiled yet
   std::atomic<uint32_t> ready{0};  // kernels that are ready
 };

@@ -130,7 +130,7 @@ class TENON_API Graph {
     Node node;
     NodeId previous = kNoNode;
     NodeId next = kNoNode;
-    std::vector<uint32_t> places = {};  // by input: where its Use stands among the uses of the value
+    std::vector<uint32_t> places = {};  // by input: the index of its Use among the uses of the value
   };
 
   explicit Graph(std::shared_ptr<symbolic::Arena> arena);

@@ -122,8 +122,8 @@ void Recorder::require_sizes(const OpInfo& op, const Tensor& tensor, ValueId val
 void RecordedTensor::read_sizes(TensorImpl& tensor, SizeRead what, int64_t axis) {
   if (recording->finished.load(std::memory_order_relaxed)) {
     if (recording->at_hints) return;
-    throw Error(Code::invalid_argument, fmt::format("{}: a tensor of {}, which has finished, has open sizes, and no "
-                                                    "numbers. It had shape {} when it was recorded.",
+    throw Error(Code::invalid_argument, fmt::format("{}: a tensor of {} has no fixed sizes, and the recording has "
+                                                    "finished. The tensor had shape {} when it was recorded.",
                                                     reader_of(what), recording->name, tensor.dims));
   }
   recorder->read_sizes(*this, &tensor, what, axis);
@@ -137,8 +137,8 @@ SymDims RecordedTensor::sizes(const TensorImpl& tensor) const {
     return numbers;
   }
   throw Error(Code::invalid_argument,
-              fmt::format("{}: a tensor of {}, which has finished, has open sizes. It had shape {} "
-                          "when it was recorded.",
+              fmt::format("{}: a tensor of {} has no fixed sizes, and the recording has finished. The tensor had shape "
+                          "{} when it was recorded.",
                           call_site.called != nullptr ? call_site.called->op : "sizes", recording->name, tensor.dims));
 }
 

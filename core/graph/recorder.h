@@ -186,8 +186,8 @@ class TENON_API Recorder final : public Interpreter {
   std::shared_ptr<Recording> recording_;
   std::vector<Frame> frames_;                                    // open frames, the program first
   size_t at_ = 0;                                                // index of the frame in which nodes are recorded
-  std::shared_ptr<Graph> graph_;                                 // its graph
-  std::unordered_map<uint64_t, std::shared_ptr<Graph>> graphs_;  // of all frames, by id
+  std::shared_ptr<Graph> graph_;                                 // the graph of this frame
+  std::unordered_map<uint64_t, std::shared_ptr<Graph>> graphs_;  // the graphs of all frames, by id
   std::unique_ptr<symbolic::RecordingArena> open_arena_;
   std::unordered_map<std::string, SymDim> symbols_;  // by name; as the inputs have them
   mutable int32_t reading_hints_ = 0;

@@ -37,7 +37,7 @@ struct TextOptions {
   // bytes before those of `constants`.
   std::map<const TensorImpl*, size_t>* written = nullptr;
   size_t file_bytes = 0;
-  bool labels = true;  // of nodes
+  bool labels = true;  // keeps the labels of nodes
 };
 
 TENON_API std::string print(const Graph& graph, const TextOptions& options = {});

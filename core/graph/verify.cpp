@@ -107,7 +107,7 @@ class Verifier {
 
   Graph& graph_;
   size_t depth_;            // nesting of the regions around it
-  std::vector<bool> made_;  // by value
+  std::vector<bool> made_;  // indexed by value
 };
 
 }  // namespace

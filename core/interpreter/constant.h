@@ -46,7 +46,7 @@ class Constant {
   struct Packed {
     uint64_t layout = 0;
     Primitive* primitive = nullptr;
-    Dims dims;  // of the operand
+    Dims dims;  // the dims of the operand
     Tensor bytes;
   };
   const Packed* find(const Primitive& primitive, const Dims& dims) const;

@@ -139,7 +139,7 @@ template <uint32_t kArity>
 struct QuietInputs {
   DeviceState* device = nullptr;
   DType compute = DType::none;
-  Dims dims;  // of the result
+  Dims dims;  // the dims of the result
   bool row_major = true;
 
   // False: the general path must handle or refuse the inputs.

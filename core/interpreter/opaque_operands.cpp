@@ -109,7 +109,7 @@ bool choose_layouts(const OpCall& call, DeviceState* device, std::span<const Ten
 Tensor in_layout(const Tensor& input, const PreparedOperand& operand, uint64_t* converted) {
   const Layout layout(operand.dtype, operand.dims, operand.token);
   const bool whole = input.contiguous() && fills_storage(*input.impl());
-  const Tensor source = whole ? input : realigned(input, 1);  // only a part of a storage
+  const Tensor source = whole ? input : realigned(input, 1);  // otherwise `input` is only a part of a storage
   StorageOwner value = value_or_throw(vm::value_in(source.impl()->storage, layout, converted));
   if (!whole) *converted += static_cast<uint64_t>(source.bytes());
   TensorImpl* impl = make_impl(input.impl()->device, operand.dtype, operand.dims, element_count(operand.dims));

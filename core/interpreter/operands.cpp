@@ -78,7 +78,7 @@ void copy_back(const Tensor& dst, const Tensor& src) {
   Dims strides = dst.strides();
   int64_t* all[] = {strides.data()};
   const int32_t rank = simplify::fold_elementwise(dims.rank(), dims.data(), all, 1);
-  const bool runs = strides[rank - 1] == 1;  // of the innermost axis
+  const bool runs = strides[rank - 1] == 1;  // the innermost axis has unit stride
   const int64_t run = runs ? dims[rank - 1] : 1;
   const int32_t outer = runs ? rank - 1 : rank;
   Dims index = Dims::filled(outer, 0);

@@ -271,7 +271,7 @@ bool take_compiled(const OpCall& call, Prepared* prepared) {
     return false;
   }
   if (answer.calls_left != nullptr) {
-    add_reason(prepared, "compiled", fmt::format("kernels come after {} calls", kCallsBeforeKernels));
+    add_reason(prepared, "compiled", fmt::format("kernels are compiled after {} calls", kCallsBeforeKernels));
     prepared->calls_left = std::move(answer.calls_left);
     return false;
   }

@@ -43,7 +43,7 @@ struct Prepared {
   const OpInfo* op = nullptr;
   DeviceState* device = nullptr;
   Rung rung = Rung::native;
-  Sizes sizes = Sizes::open;       // as requested
+  Sizes sizes = Sizes::open;       // the sizes that the caller requested
   std::string reason;              // why each higher rung was refused
   Primitive* primitive = nullptr;  // for the native rung; holds one reference
   uint32_t constants = 0;          // bit i: input i never changes; as requested

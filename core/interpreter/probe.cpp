@@ -73,7 +73,7 @@ Status probe_decomposition(const OpCall& call) {
     pointers[i] = &inputs[i];
     device = inputs[i].impl()->device;
   }
-  if (device == nullptr) return Status(Code::unsupported, "no tensor gives its device.");
+  if (device == nullptr) return Status(Code::unsupported, "no tensor argument determines its device.");
   OpCall probed = call;
   probed.device = device;
   probed.inputs = {pointers, call.inputs.size()};

@@ -43,7 +43,7 @@ Status add_launch(vm::SegmentBuilder* builder, const OpCall& call, const Prepare
     shapes[i] = {operand.dims.data(), operand.strides.data(), operand.dims.rank(), 0};
     if (operand.alignment > 1 && operands[i].offset % static_cast<uint64_t>(operand.alignment) != 0) {
       return Status(Code::invalid_argument,
-                    fmt::format("{}: operand {} lies at {}, but {} wants multiples of {} bytes.", call.op->name, i,
+                    fmt::format("{}: operand {} lies at {}, but {} needs a multiple of {} bytes.", call.op->name, i,
                                 operands[i].offset, prepared.device->opened->spelling, operand.alignment));
     }
   }

@@ -454,8 +454,8 @@ ThreadGuard::~ThreadGuard() {
 
 Status CachingAllocator::exhausted(uint64_t bytes, const Status& cause) const {
   std::string text = fmt::format(
-      "{} has no {} bytes left, after cached memory was given back and pending work was waited for: {}\nWho holds "
-      "what:",
+      "{} cannot allocate {} bytes, even after cached memory was returned and pending work has ended: {}\nMemory in "
+      "use:",
       device_->spelling, bytes, cause.message());
   Registry& all = registry();
   std::lock_guard lock(all.mutex);

@@ -223,7 +223,7 @@ void Optimizer::load_state(const NamedTensors& state) {
   const NamedTensors own = this->state();
   for (const auto& [name, tensor] : own) (void)found(name_, state, name, tensor);
   for (const auto& [name, tensor] : state) {
-    if (own.count(name) == 0) refuse("{}: '{}' of the state to load is not known.", name_, name);
+    if (own.count(name) == 0) refuse("{}: the state to load has the unknown entry '{}'.", name_, name);
   }
   const NoGrad scope;
   std::vector<int64_t> steps;

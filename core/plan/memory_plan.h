@@ -40,7 +40,7 @@ struct Location {
 };
 
 struct MemoryPlan {
-  std::vector<Location> locations;  // by value
+  std::vector<Location> locations;  // indexed by value
   std::vector<uint64_t> blocks;     // bytes of each block
   // The largest sum of the bytes of locations that are alive at one step: no plan needs less.
   uint64_t lower_bound = 0;

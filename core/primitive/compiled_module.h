@@ -19,7 +19,7 @@ namespace tenon {
 
 // A language that a device compiles: the fields of ep_dialect_info, whose text is copied.
 struct Dialect {
-  ep_dialect_info info{};  // its `compiler` is empty
+  ep_dialect_info info{};  // the member `compiler` is empty
   std::string compiler;
 };
 

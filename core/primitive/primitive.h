@@ -19,7 +19,7 @@ struct Primitive {
   alignas(64) DeviceState* device = nullptr;  // not on the cache line of `count`, which several threads write
   ep_primitive* handle = nullptr;
   std::string implementation;  // "onednn", "simd", "plain"
-  Tier tier = Tier::full;      // of its results
+  Tier tier = Tier::full;      // the accuracy tier of the results
   uint64_t host_bytes = 0;
   uint64_t device_bytes = 0;
   uint64_t workspace_bytes = 0;  // if dims are static

@@ -137,10 +137,12 @@ class PrimitiveCache {
     const uint32_t packed = info.pack_operand - 1;
     const bool constant = packed < desc.operand_count && (desc.operands[packed].flags & EP_OPERAND_FLAG_CONSTANT) != 0;
     if (constant && info.pack_bytes != 0 && device->ops.primitive_pack != nullptr) return {};
-    return Status(Code::internal,
-                  fmt::format("{} wants operand {} of a primitive packed into {} bytes; only a constant operand can be "
-                              "packed, into 1 byte at least, by a device that has primitive_pack.",
-                              device->opened->spelling, packed, info.pack_bytes));
+    return Status(
+        Code::internal,
+        fmt::format(
+            "{} requests that operand {} of a primitive be packed into {} bytes; only a constant operand can be "
+            "packed, into at least 1 byte, by a device that has primitive_pack.",
+            device->opened->spelling, packed, info.pack_bytes));
   }
 
   // If the device has no memory for the primitive, releases the caches and asks the device once more (rule P03).

@@ -192,12 +192,12 @@ class Arena {
   bool frozen_ = false;
   std::string context_;
   std::vector<Node> nodes_;
-  std::unordered_multimap<uint64_t, uint32_t> index_;  // by hash
+  std::unordered_multimap<uint64_t, uint32_t> index_;  // indexed by hash
   std::vector<Symbol> symbols_;
   std::vector<uint32_t> symbol_nodes_;
   std::map<uint32_t, Fact> facts_;  // by the node of the base
   std::map<uint32_t, SymDim>
-      replacements_;  // by the node of a symbol (replaced by any expression) or function (by a number)
+      replacements_;  // the replacement of a node: any expression for a symbol, a number for a function
   std::vector<std::optional<SymDim>> resolved_;
   std::vector<Constraint> constraints_;
   std::set<std::tuple<Relation, uint64_t, uint64_t>> noted_;

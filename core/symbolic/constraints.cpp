@@ -115,7 +115,7 @@ Condition Arena::tidy(const Condition& condition) {
 }
 
 void Arena::note(Origin origin, const Condition& condition) {
-  if (frozen_) throw Error(Code::internal, fmt::format("{} is frozen, so it learns nothing new.", name_));
+  if (frozen_) throw Error(Code::internal, fmt::format("{} is frozen, so no condition can be added to it.", name_));
   if (!noted_.insert({condition.relation, condition.a.word(), condition.b.word()}).second) return;
   constraints_.push_back({origin, condition, context_});
   learn(condition);
@@ -127,8 +127,7 @@ bool Arena::decide(const Condition& condition) {
   const auto answer = hinted(question);
   if (!answer) {
     throw Undecided(
-        fmt::format("Whether {} holds decides how {} goes on, and the sizes in it are known only when it "
-                    "runs.",
+        fmt::format("The condition {} decides how {} continues, but its sizes are known only when the program runs.",
                     text(question), context_.empty() ? name_ : context_));
   }
   note(Origin::guard, tidy(*answer ? question : opposite(question)));

@@ -35,8 +35,8 @@ int64_t bytes_reached(std::string_view caller, const Dims& dims, const Dims& str
   }
   if (dtype_size(dtype) == 0 && !is_contiguous(dims, strides)) {
     throw Error(Code::invalid_argument,
-                fmt::format("{}: strides {} of dims {} are not row-major, as packed {} always is.", caller, strides,
-                            dims, dtype_name(dtype)));
+                fmt::format("{}: strides {} of dims {} are not row-major, but packed {} must be row-major.", caller,
+                            strides, dims, dtype_name(dtype)));
   }
   return dtype_bytes(dtype, reach);
 }

@@ -77,7 +77,7 @@ DLManagedTensor* to_dlpack(const Tensor& tensor) {
   if (data == nullptr && (tensor.elements() != 0 || !tensor.device().state()->mapped)) {
     throw Error(
         Code::unsupported,
-        fmt::format("to_dlpack: memory of {} has no address that others understand.", tensor.device().spelling()),
+        fmt::format("to_dlpack: memory of {} has no address that other libraries can use.", tensor.device().spelling()),
         "Copy the tensor to the host first: to(Device::host()).");
   }
   auto exported = std::make_unique<Exported>();

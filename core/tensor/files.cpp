@@ -69,7 +69,7 @@ NpyHeader read_npy_header(std::string_view text) {
       header.dims = reader.numbers('(', ')');
       shaped = true;
     } else {
-      refuse(fmt::format("npy: the header has the key '{}'.", key));
+      refuse(fmt::format("npy: the header has the unknown key '{}'.", key));
     }
     if (!reader.take(',')) {
       reader.expect('}');
@@ -128,7 +128,7 @@ Tensor npy_from_bytes(std::string_view bytes, Device device) {
   std::string data(bytes.substr(start + length));
   const std::optional<uint64_t> wanted = byte_count(header.dims, header.dtype);
   if (!wanted || *wanted != data.size()) {
-    refuse(fmt::format("npy: the file has {} bytes of elements, which is not what its shape needs.", data.size()));
+    refuse(fmt::format("npy: the file has {} bytes of elements, but its shape needs another number.", data.size()));
   }
   const auto size = static_cast<size_t>(dtype_size(header.dtype));
   for (size_t i = 0; header.swapped && i < data.size(); i += size) std::reverse(&data[i], &data[i] + size);

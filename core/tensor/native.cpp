@@ -24,8 +24,8 @@ DeviceState* device_that_takes(std::string_view caller, Device device, NativeHan
   const auto type = static_cast<int32_t>(handle.type);
   if (has_slot && type > 0 && type < 64 && (taken >> type & 1) != 0) return state;
   throw Error(Code::unsupported,
-              fmt::format("{}: {} takes no {} of type {}; it takes {}.", caller, state->opened->spelling, what,
-                          ep_handle_name(type), loader::handle_names(taken)));
+              fmt::format("{}: {} does not accept a {} of type {}; it accepts {}.", caller, state->opened->spelling,
+                          what, ep_handle_name(type), loader::handle_names(taken)));
 }
 
 DeviceState* require(std::string_view caller, Device device) {
@@ -77,7 +77,8 @@ void check_place(const NativeMemory& memory, uint64_t offset, uint64_t bytes, DT
   const auto size = static_cast<uint64_t>(std::max<int64_t>(1, dtype_size(dtype)));
   if (memory.bytes == 0) throw Error(Code::invalid_argument, "tensor_over: the memory has 0 bytes.");
   if (memory.handle.value == 0 && memory.handle.type == HandleType::host_pointer) {
-    throw Error(Code::invalid_argument, fmt::format("tensor_over: no data for {} bytes.", memory.bytes));
+    throw Error(Code::invalid_argument,
+                fmt::format("tensor_over: the data pointer is null, but {} bytes are needed.", memory.bytes));
   }
   if (offset % size != 0) {
     throw Error(Code::invalid_argument,

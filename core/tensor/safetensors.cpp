@@ -44,19 +44,21 @@ SafeEntry read_entry(std::string name, HeaderReader* reader) {
       for (const Row& row : rows()) {
         if (row.safe == text) entry.dtype = row.dtype;
       }
-      if (entry.dtype == DType::none) refuse(fmt::format("safetensors: '{}' has elements of {}.", entry.name, text));
+      if (entry.dtype == DType::none)
+        refuse(fmt::format("safetensors: '{}' has elements of the unknown type {}.", entry.name, text));
       keys |= 1;
     } else if (key == "shape") {
       entry.dims = reader->numbers('[', ']');
       keys |= 2;
     } else if (key == "data_offsets") {
       const std::vector<int64_t> offsets = reader->numbers('[', ']');
-      if (offsets.size() != 2) refuse(fmt::format("safetensors: '{}' has {} offsets.", entry.name, offsets.size()));
+      if (offsets.size() != 2)
+        refuse(fmt::format("safetensors: '{}' has {} offsets; two are needed.", entry.name, offsets.size()));
       entry.begin = static_cast<uint64_t>(offsets[0]);
       entry.end = static_cast<uint64_t>(offsets[1]);
       keys |= 4;
     } else {
-      refuse(fmt::format("safetensors: '{}' has the key '{}'.", entry.name, key));
+      refuse(fmt::format("safetensors: '{}' has the unknown key '{}'.", entry.name, key));
     }
   } while (reader->take(','));
   reader->expect('}');

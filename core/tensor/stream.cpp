@@ -48,8 +48,7 @@ void raise_signalled(vm::ImportedSemaphore& semaphore, uint64_t value) {
   do {
     if (value > before) continue;
     throw Error(Code::invalid_argument,
-                fmt::format("Stream::signal: the value is {}; the timeline was told to reach {} "
-                            "already.",
+                fmt::format("Stream::signal: the value is {}; it must be greater than {}, which was signalled before.",
                             value, before));
   } while (!semaphore.signalled.compare_exchange_weak(before, value));
 }

@@ -46,7 +46,7 @@ std::string fault_sentence(const ep_fault& fault, std::string_view argument) {
   const int64_t value = fault.value;
   const std::string where = argument.empty() ? std::string() : fmt::format(" (argument '{}')", argument);
   switch (fault.code) {
-    case 0: return "the kernel met bad data, and the provider did not say which.";
+    case 0: return "the kernel found invalid data; the provider gives no details.";
     case EP_FAULT_INDEX_OUT_OF_RANGE:
       return fmt::format("index {} is out of range for an axis of length {}{}.", given_index(value), fault.limit,
                          where);
@@ -54,7 +54,7 @@ std::string fault_sentence(const ep_fault& fault, std::string_view argument) {
     case EP_FAULT_INTEGER_OVERFLOW: return fmt::format("the integer result for {} does not fit its type.", value);
     case EP_FAULT_BAD_MATRIX:
       return fmt::format("matrix {} of the batch{} is singular, not positive definite, or not finite.", value, where);
-    default: return fmt::format("the kernel met bad data{}: fault code {}, value {}.", where, fault.code, value);
+    default: return fmt::format("the kernel found invalid data{}: fault code {}, value {}.", where, fault.code, value);
   }
 }
 

@@ -28,7 +28,7 @@ class CommandList : public std::enable_shared_from_this<CommandList> {
  public:
   // How a run provides one binding of the segment.
   struct Binding {
-    Operand operand;  // its location while the list is recorded
+    Operand operand;  // the location of the operand while the list is recorded
     uint64_t moving_bytes =
         0;  // the bytes that each run provides; 0: the binding stays, and the list keeps its storage
   };

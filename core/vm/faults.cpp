@@ -22,7 +22,7 @@ std::string_view slot_argument(const Slot& slot, int32_t operand) {
 }
 
 Status lost_count() {
-  return Status(Code::invalid_argument, "a kernel met bad data, but the device does not say which kernel.");
+  return Status(Code::invalid_argument, "a kernel found invalid data, but the device does not say which kernel.");
 }
 
 // The error of the instruction in `slot`, which met the bad data of `fault`.

@@ -23,9 +23,8 @@ Status CommandList::check(std::span<const Operand> bindings) const {
     const Operand& was = bindings_[i].operand;
     if (bindings_[i].moving_bytes != 0) continue;
     if (bindings[i].storage == was.storage && bindings[i].offset == was.offset) continue;
-    return Status(
-        Code::invalid_argument,
-        fmt::format("Binding {} of a command list stays where it was recorded, but a run names other memory.", i));
+    return Status(Code::invalid_argument,
+                  fmt::format("Binding {} of a command list has a fixed address, but the run gives other memory.", i));
   }
   return Status();
 }

@@ -49,7 +49,7 @@ class StorageOwner {
 struct OpaqueValue {
   Layout layout;
   StorageOwner storage;  // the contents in that layout
-  uint64_t version = 0;  // of the storage when the value was made; a later write makes the value stale
+  uint64_t version = 0;  // the storage's version when the value was made; a later write makes the value stale
 };
 
 struct OpaqueValues {
@@ -90,7 +90,7 @@ struct Conversion {
   std::string_view layout;  // the device's name of the layout
   bool to_layout = false;
   std::string_view implementation;
-  uint64_t bytes = 0;  // of the plain form
+  uint64_t bytes = 0;  // bytes of the plain form
 };
 void note_conversion(const Conversion& conversion);
 

@@ -9,7 +9,7 @@ namespace tenon::vm {
 
 enum Rule : uint32_t {
   kWaitBetweenStreams = 1,  // an instruction waits for its dependences in other streams of its device
-  kWaitBetweenDevices = 2,  // ... in streams of other devices
+  kWaitBetweenDevices = 2,  // an instruction waits for its dependences in streams of other devices
   kWriteAfterRead = 4,      // a write waits for the reads before it
   kWaitBeforeReuse = 8,     // a block that is reused waits for the tickets it carries
   kPoison = 16,             // an instruction that reads a poisoned storage is poisoned

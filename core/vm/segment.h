@@ -80,17 +80,17 @@ struct SegmentAddress {
 
 // One launch to add to a segment. Everything is borrowed for the call.
 struct SegmentLaunch {
-  Primitive* primitive = nullptr;            // of the segment's device
+  Primitive* primitive = nullptr;            // a primitive of the segment's device
   std::span<const SegmentAddress> operands;  // in the descriptor's order
   const ep_shape* shapes = nullptr;          // per operand where the descriptor holds EP_ANY, else null
-  std::span<const ep_scalar> scalars;        // by slot
+  std::span<const ep_scalar> scalars;        // indexed by slot
   SegmentAddress workspace;                  // a multiple of 256 bytes
   const NodeName* name = nullptr;
 };
 
 // One launch of a compiled kernel to add to a segment. Everything is borrowed for the call.
 struct SegmentKernelLaunch {
-  std::shared_ptr<const CompiledModule> module;  // of the segment's device
+  std::shared_ptr<const CompiledModule> module;  // a module of the segment's device
   uint32_t kernel = 0;                           // index into module->kernels
   std::span<const SegmentAddress> buffers;       // as many as the entry has; `nothing` for unused ones
   std::span<const std::byte> parameters;         // as many bytes as the entry has

@@ -56,13 +56,13 @@ class Segment;
 // A launch of a compiled graph, a segment or a command list. It has any number of operands, so they are stored outside
 // the slot.
 struct WideWork {
-  std::shared_ptr<const CompiledGraph> graph;  // either a graph
-  std::shared_ptr<const Segment> segment;      // or a segment; also set for a list
+  std::shared_ptr<const CompiledGraph> graph;  // a compiled graph
+  std::shared_ptr<const Segment> segment;      // a segment; also set for a list
   std::shared_ptr<CommandList> list;           // for a replay
   std::vector<Cancellation> cancellations;     // for the run of a segment
   std::vector<ep_buffer> buffers;              // for a replay: the bindings that move
   std::vector<Storage*> storages;              // retained: outputs, and borrowed memory
-  std::vector<bool> written;                   // by storage
+  std::vector<bool> written;                   // indexed by storage
   std::vector<Ticket> sources;                 // the pending writes it reads
 };
 
@@ -76,7 +76,7 @@ struct SemaphoreWork {
 // The fields that few launches use, and all other instructions.
 struct SlotExtras {
   uint64_t bytes = 0;         // for a copy, upload or download
-  char* host = nullptr;       // its address on the host
+  char* host = nullptr;       // for an upload or download: the address on the host
   ep_device* peer = nullptr;  // for a peer copy: the device that is read
   Staging* staging = nullptr;
   HostWork* work = nullptr;  // for an access, until the host thread takes it over
@@ -85,7 +85,7 @@ struct SlotExtras {
   std::unique_ptr<SemaphoreWork> semaphore;
   ep_buffer workspace{};
   ep_buffer scratch{};
-  uint64_t scratch_bytes = 0;   // of the whole block; 0: none needed
+  uint64_t scratch_bytes = 0;   // bytes of the whole block; 0: none needed
   uint64_t scratch_number = 0;  // see Stream::scratch_number
 };
 

@@ -68,11 +68,11 @@ class StagingPool {
   bool pin(Staging* staging, uint64_t bytes);
 
   DeviceState* device_;
-  uint32_t pool_ = 0;  // of the device; 0: it has none
+  uint32_t pool_ = 0;  // the device's pool; 0: it has none
   mutable std::mutex mutex_;
   std::array<std::vector<std::unique_ptr<Staging>>, kSizes> free_;
   uint64_t held_ = 0;  // pinned
-  uint64_t kept_ = 0;  // in `free_`
+  uint64_t kept_ = 0;  // bytes of the blocks in `free_`
 };
 
 // InFlight: limits the staging memory that transfers in flight hold. A transfer that would exceed the limit first waits

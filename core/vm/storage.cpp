@@ -99,7 +99,7 @@ void Storage::drop_block() {
 
 void Storage::drop_values() {
   delete opaque.exchange(nullptr, std::memory_order_acquire);
-  block.memory == nullptr ? release() : drop_block();  // without a block: it was made opaque
+  block.memory == nullptr ? release() : drop_block();  // a storage without a block is opaque
 }
 
 void Storage::release() {

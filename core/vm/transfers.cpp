@@ -160,7 +160,7 @@ Status copy_by_queues(const Operand& dst, const Operand& src, uint64_t bytes, st
   return Status();
 }
 
-// Copies between two devices of which one is synchronous: the caller moves the bytes.
+// Copies between two devices. One of them is synchronous, so the caller moves the bytes.
 Status copy_by_caller(const Operand& dst, const Operand& src, uint64_t bytes, std::span<const Ticket> waits) {
   std::vector<char> staging(std::min(bytes, kChunk));
   for (uint64_t begin = 0; begin < bytes; begin += staging.size()) {

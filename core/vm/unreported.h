@@ -35,7 +35,7 @@ class Unreported {
   uint64_t dropped() const { return dropped_; }
 
  private:
-  std::vector<Entry> entries_;  // by sequence
+  std::vector<Entry> entries_;  // indexed by sequence
   Entry told_loss_;             // the loss of the device, once reported
   uint64_t dropped_ = 0;
 };

@@ -88,7 +88,7 @@ Status submit_and_follow(const Request& request, bool must_wait, Ticket* ticket)
 
 Status check_stream(const DeviceState* device, uint16_t index) {
   if (index < device->queue->stream_count() && !device->queue->stream(index).on_host) return Status();
-  return Status(Code::invalid_argument, fmt::format("{} has {} streams, but stream {} was asked for.",
+  return Status(Code::invalid_argument, fmt::format("{} has {} streams, but stream {} was requested.",
                                                     device->opened->spelling, device->queue->stream_count(), index));
 }
 

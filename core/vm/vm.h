@@ -75,7 +75,7 @@ struct GraphLaunch {
   uint16_t stream = 0;                // as in OpLaunch
 };
 
-// Runs or submits one launch of a graph: one instruction, whatever the number of its nodes. Errors are reported as by
+// Runs or submits one launch of a graph: one instruction, for any number of nodes. Errors are reported as by
 // `launch`; a fault names its node.
 Status launch(const GraphLaunch& launch);
 

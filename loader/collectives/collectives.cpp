@@ -47,7 +47,7 @@ Search& the_search() {
 }
 
 Status missing_function(const std::string& what, const char* name) {
-  return Status(Code::invalid_argument, fmt::format("{} misses the function '{}' (rule J02).", what, name),
+  return Status(Code::invalid_argument, fmt::format("{} lacks the function '{}' (rule J02).", what, name),
                 author_remedy);
 }
 
@@ -230,8 +230,8 @@ Status none_is_usable(const Search& search, const std::vector<std::string_view>&
   }
   if (!alone.empty() && !wanted.empty()) {
     return Status(Code::not_found,
-                  fmt::format("The plug-in '{}' finds no ranks: it works together with a plug-in that does.", alone),
-                  fmt::format("Name one that finds them too (TENON_COLLECTIVES=mpi,{}).", alone));
+                  fmt::format("The plug-in '{}' cannot find the ranks; it needs a second plug-in that can.", alone),
+                  fmt::format("Name such a plug-in too (TENON_COLLECTIVES=mpi,{}).", alone));
   }
   if (names.empty() || wanted.empty()) {
     return Status(Code::not_found, "There is no plug-in that carries data between processes.",
@@ -244,7 +244,7 @@ Status none_is_usable(const Search& search, const std::vector<std::string_view>&
   return Status(
       Code::not_found,
       fmt::format("No plug-in that carries data between processes is called '{}'.\n  there are: {}", name, all),
-      nearest.empty() ? "Name one of those there are (TENON_COLLECTIVES)." : fmt::format("Did you mean {}?", nearest));
+      nearest.empty() ? "Name one of these plug-ins in TENON_COLLECTIVES." : fmt::format("Did you mean {}?", nearest));
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ bool append(int descriptor, const std::string& text) {
   return count == static_cast<ssize_t>(text.size());
 }
 
-// The younger ones of `lines` (without the head) that fit into half of `most`.
+// The youngest of `lines` (without the head) that fit into half of `most` bytes.
 std::string younger_half(const std::vector<std::string>& lines, uint64_t most) {
   size_t first = lines.size();
   uint64_t bytes = 0;

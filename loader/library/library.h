@@ -13,7 +13,7 @@
 namespace tenon::loader {
 
 // Where a plug-in and its libraries look up symbols first: among themselves, or in the program. The latter is for
-// libraries of which a process must have only one, such as MPI.
+// libraries that a process may load only once, such as MPI.
 enum class Binding : uint8_t { own_first, program_first };
 
 // The destructor unmaps the library. A plug-in that was loaded successfully keeps its Library forever, so it stays

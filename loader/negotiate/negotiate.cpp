@@ -63,7 +63,7 @@ bool is_null(const void* table, size_t offset) {
 }
 
 Status missing_slot(const std::string& what, const char* slot) {
-  return Status(Code::invalid_argument, fmt::format("{} misses the required function '{}' (rule T03).", what, slot),
+  return Status(Code::invalid_argument, fmt::format("{} lacks the required function '{}' (rule T03).", what, slot),
                 author_remedy);
 }
 
@@ -128,14 +128,15 @@ Status check_table(const unsigned char* bytes, uint32_t known_size, uint32_t typ
   std::memcpy(&header, bytes, sizeof header);
   const uint32_t size = header.struct_size;
   if (header.struct_type != type) {
-    return Status(Code::version,
-                  fmt::format("{} is of struct type {}, {} was asked for (rule T01).", what, header.struct_type, type),
-                  author_remedy);
+    return Status(
+        Code::version,
+        fmt::format("{} is of struct type {}, but {} was requested (rule T01).", what, header.struct_type, type),
+        author_remedy);
   }
   if (header.struct_size < sizeof header || header.struct_size > table_room || header.struct_size % 8 != 0) {
     return Status(Code::invalid_argument,
-                  fmt::format("{} says it has {} bytes; a multiple of 8 from 16 to {} is possible (rule T01).", what,
-                              size, table_room),
+                  fmt::format("{} states a size of {} bytes; it must be a multiple of 8 from 16 to {} (rule T01).",
+                              what, size, table_room),
                   author_remedy);
   }
   for (uint32_t offset = known_size; offset < header.struct_size; ++offset) {

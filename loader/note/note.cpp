@@ -37,7 +37,7 @@ Status not_elf(const std::string& reason) {
 Status no_note() {
   return Status(
       Code::invalid_argument, "it is not a Tenon provider: it holds no note named '" EP_NOTE_OWNER "' (rule N01).",
-      "If it should be one, write EP_PLUGIN_NOTE(name, version, flags) once at file scope and build it again.");
+      "To make the file a provider, write EP_PLUGIN_NOTE(name, version, flags) once at file scope and build it again.");
 }
 
 Status bad_note(const std::string& reason) {
@@ -153,7 +153,7 @@ Result<PluginNote> find_in_segment(const std::vector<uint8_t>& bytes, uint64_t a
     if (ours) return decode(bytes.data() + desc_at, header.n_descsz);
     offset = std::min<uint64_t>(round_up(end, alignment), bytes.size());
   }
-  return Status(Code::not_found, "no note of ours in this segment.");
+  return Status(Code::not_found, "this segment holds no Tenon note.");
 }
 
 std::string sanitizer_name(uint32_t sanitizer) {
@@ -243,9 +243,9 @@ Status check_note(const PluginNote& note, const std::string& file_name, uint32_t
   if (note.kind != EP_PLUGIN_KIND_DEVICES && note.kind != EP_PLUGIN_KIND_COLLECTIVES) {
     return Status(
         Code::unsupported,
-        fmt::format("it is a plug-in for something new (kind {}); this host loads plug-ins for devices and for "
-                    "collectives (rule N07).",
-                    note.kind),
+        fmt::format(
+            "it is a plug-in of unknown kind {}; this host loads plug-ins for devices and for collectives (rule N07).",
+            note.kind),
         "Use a newer Tenon that knows this kind.");
   }
   if (note.kind != kind) {

@@ -14,7 +14,7 @@ namespace tenon::loader {
 namespace {
 
 constexpr uint64_t most_entries = 128;
-constexpr uint64_t most_bytes = 1 << 20;  // of one result
+constexpr uint64_t most_bytes = 1 << 20;  // bytes of one result
 
 int64_t seconds_now() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();

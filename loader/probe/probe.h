@@ -13,7 +13,7 @@ struct ProbedPlugin {
   std::string provider;
   const CheckedFile& file;
   bool is_flagged = false;                           // its note has EP_NOTE_FLAG_PROBE_IN_CHILD
-  const std::map<std::string, std::string>& values;  // its settings
+  const std::map<std::string, std::string>& values;  // the settings of the plug-in
 };
 
 // Ok: the plug-in may be loaded in this process. Either it answered in a child process (an error is an answer too), or

@@ -77,7 +77,7 @@ struct Settings {
 
 // The sources of settings. Tests give their own instead of the process's.
 struct SettingSources {
-  std::map<std::string, std::string, std::less<>> arguments;    // by key
+  std::map<std::string, std::string, std::less<>> arguments;    // indexed by key
   std::map<std::string, std::string, std::less<>> environment;  // by variable; only variables that begin with TENON_
   std::vector<std::string> config_files;                        // the user's, then the system's; or only TENON_CONFIG's
   bool privileged = false;                                      // true: `environment` is ignored

@@ -26,7 +26,7 @@ double decode_float(DType dtype, uint64_t bits);
 // integers are also rounded only once.
 uint64_t encode_float(DType dtype, long double value);
 
-// The same for bf16, in bit arithmetic, since kernels convert it often.
+// Like the function above, for bf16. Uses bit arithmetic, since kernels convert it often.
 inline float bf16_to_f32(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 uint16_t f32_to_bf16(float value);
 float f16_to_f32(uint16_t bits);

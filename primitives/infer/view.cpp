@@ -13,7 +13,7 @@ std::optional<Dims> reshape_strides(const View& view, const Dims& target) {
   if (element_count(target) == 0) return contiguous_strides(target);
   Dims strides = Dims::filled(target.rank(), 1);
   int32_t to = target.rank() - 1;
-  int64_t chunk = 1;  // elements of the merged source axes so far, `base` apart
+  int64_t chunk = 1;  // elements of the merged source axes so far; the distance between them is `base`
   int64_t base = view.dims.empty() ? 1 : view.strides.back();
   for (int32_t axis = view.dims.rank() - 1; axis >= 0; --axis) {
     chunk *= view.dims[axis];

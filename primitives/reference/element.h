@@ -21,7 +21,7 @@ void store(DType dtype, void* base, int64_t index, T value);
 // A launch scalar, whatever its dtype, as T.
 template <class T>
 T scalar_value(const ep_scalar& scalar);
-// The same, rounded to the scalar's dtype as an element would be.
+// Like the function above, rounded to the scalar's dtype like an element.
 template <class T>
 T scalar_element(const ep_scalar& scalar);
 

@@ -14,7 +14,7 @@ struct Window {
   double total = 0;
   int64_t inside = 0;
   int64_t padded = 0;  // inside the source and its padding
-  double powers = 0;   // of LP
+  double powers = 0;   // the sum of powers of an LP pooling
   double p = 0;
 
   void see(T x, int64_t at) {

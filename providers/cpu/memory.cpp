@@ -33,7 +33,7 @@ void release_block(char* address, uint64_t mapped) {
 
 ep_status memory_allocate(ep_device* device, uint32_t pool, uint64_t size, ep_memory** out_memory, ep_error** error) {
   const ep_host* host = device->host;
-  if (pool != 0) return fail(host, error, EP_STATUS_INVALID_ARGUMENT, "cpu has one pool; there is no %u.", pool);
+  if (pool != 0) return fail(host, error, EP_STATUS_INVALID_ARGUMENT, "cpu has one pool; there is no pool %u.", pool);
   char* address = nullptr;
   uint64_t mapped = 0;
   if (size <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max()) - 2 * kHugePage) {

@@ -20,7 +20,7 @@ constexpr uint64_t kHugePage = 2 * 1024 * 1024;
 // The system functions that Pages uses. Tests replace them.
 struct PageSystem {
   int64_t (*clock)() = nullptr;                             // nanoseconds
-  void (*touch)(char* page) = nullptr;                      // the first touch of a huge page
+  void (*touch)(char* page) = nullptr;                      // touches a huge page for the first time
   void (*want_huge)(char* begin, uint64_t size) = nullptr;  // requests huge pages for untouched memory
   void (*join)(char* begin, uint64_t size) = nullptr;       // merges small pages in use into huge pages
 };

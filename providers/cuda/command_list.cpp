@@ -74,7 +74,7 @@ ep_status no_list(ep_device* device, CUresult result, ep_error** error) {
     return fail_text(device->host, error, EP_STATUS_UNSUPPORTED, "A recorded call has failed.");
   }
   if (status_of(result) != EP_STATUS_INTERNAL) return driver_failed(device, result, "making a graph", error);
-  return fail(device->host, error, EP_STATUS_UNSUPPORTED, "The driver makes no graph of the recording: %s.",
+  return fail(device->host, error, EP_STATUS_UNSUPPORTED, "The driver cannot make a graph from the recording: %s.",
               device->driver->text_of(result).c_str());
 }
 

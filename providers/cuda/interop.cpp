@@ -31,14 +31,14 @@ ep_status check_pointer(ep_device* device, CUdeviceptr address, uint64_t size, e
   if (result == CUDA_ERROR_INVALID_VALUE) {
     return fail(device->host, error, EP_STATUS_INVALID_ARGUMENT, "CUDA does not know the address 0x%llx.", at);
   }
-  if (result != CUDA_SUCCESS) return driver_failed(device, result, "looking at an address", error);
+  if (result != CUDA_SUCCESS) return driver_failed(device, result, "inspecting an address", error);
   if (ordinal != device->facts.number) {
     return fail(device->host, error, EP_STATUS_INVALID_ARGUMENT, "0x%llx is memory of device %d, not of %s.", at,
                 ordinal, device->facts.name.c_str());
   }
   if (const uint64_t left = start + bytes - address; size > left) {
     return fail(device->host, error, EP_STATUS_INVALID_ARGUMENT,
-                "An import of %llu bytes was requested; %llu follow 0x%llx in its block.",
+                "An import of %llu bytes was requested, but only %llu bytes follow 0x%llx in its block.",
                 static_cast<unsigned long long>(size), static_cast<unsigned long long>(left), at);
   }
   if (address % block_alignment == 0) return EP_STATUS_OK;
@@ -75,7 +75,7 @@ ep_status import_descriptor(ep_device* device, const ep_import_desc& desc, ep_me
     return driver_failed(device, result, "importing memory", error);
   }
   return fail(device->host, error, EP_STATUS_INVALID_ARGUMENT,
-              "The driver of %s does not know the file descriptor %d as memory of %llu bytes.",
+              "The driver of %s does not accept the file descriptor %d as memory of %llu bytes.",
               device->facts.name.c_str(), descriptor_of(desc.handle), static_cast<unsigned long long>(desc.size));
 }
 
@@ -116,7 +116,7 @@ ep_status stream_import(ep_device* device, const ep_import_desc* desc, ep_stream
   const Current current(device);
   CUresult result = current.result();
   if (result == CUDA_SUCCESS) result = device->driver->stream_get_ctx(handle, &theirs);
-  if (result != CUDA_SUCCESS) return driver_failed(device, result, "looking at a stream", error);
+  if (result != CUDA_SUCCESS) return driver_failed(device, result, "inspecting a stream", error);
   if (theirs != device->context) {
     return fail(device->host, error, EP_STATUS_INVALID_ARGUMENT,
                 "The CUstream belongs to another context than the primary one of %s.", device->facts.name.c_str());
@@ -164,7 +164,7 @@ ep_status semaphore_import(ep_device* device, const ep_import_desc* desc, ep_sem
     return driver_failed(device, result, "importing a semaphore", error);
   }
   return fail(device->host, error, EP_STATUS_INVALID_ARGUMENT,
-              "The driver of %s does not know the file descriptor %d as a semaphore.", device->facts.name.c_str(),
+              "The driver of %s does not accept the file descriptor %d as a semaphore.", device->facts.name.c_str(),
               descriptor_of(desc->handle));
 }
 

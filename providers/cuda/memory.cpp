@@ -47,7 +47,7 @@ CUresult allocate_in(ep_device* device, uint32_t pool, uint64_t size, ep_memory*
 
 ep_status memory_allocate(ep_device* device, uint32_t pool, uint64_t size, ep_memory** out_memory, ep_error** error) {
   if (pool > pinned_pool) {
-    return fail(device->host, error, EP_STATUS_INVALID_ARGUMENT, "cuda has two pools; there is no %u.", pool);
+    return fail(device->host, error, EP_STATUS_INVALID_ARGUMENT, "cuda has two pools; there is no pool %u.", pool);
   }
   if (const ep_status status = check_lost(device, error); status != EP_STATUS_OK) return status;
   ep_memory* memory = make<ep_memory>(device->host);

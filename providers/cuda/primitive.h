@@ -34,7 +34,7 @@ ep_status launch_kernel(ep_stream* stream, CUfunction function, const Geometry& 
 template <class Launch>
 ep_status launch_watched(ep_stream* stream, uint64_t tag, int32_t operand, const Launch& launch, ep_error** error) {
   const CUresult result = stream->faults->make_room(*stream->device->driver, stream->handle);
-  if (result != CUDA_SUCCESS) return driver_failed(stream->device, result, "making room for faults", error);
+  if (result != CUDA_SUCCESS) return driver_failed(stream->device, result, "allocating memory for faults", error);
   const uint64_t name = stream->records ? stream->recorded_calls : tag;
   const ep_status status = launch(stream->faults->add(name, operand));
   if (status != EP_STATUS_OK) stream->faults->cancel();

@@ -56,7 +56,7 @@ ep_status world_join(ep_collectives* plugin, ep_communicator** out_communicator,
   MPI_Initialized(&begun);
   if (is_over()) {
     return fail(plugin->host, error, EP_STATUS_UNSUPPORTED,
-                "MPI has been finalised in this process and does not begin again.");
+                "MPI has been finalised in this process and cannot be initialised again.");
   }
   if (begun == 0 && !has_launcher()) {
     *out_communicator = make<ep_communicator>(plugin->host, plugin->host, plugin, MPI_COMM_NULL, 0, 1);
@@ -91,7 +91,7 @@ ep_status communicator_split(ep_communicator* communicator, int32_t color, int32
   ep_collectives* plugin = communicator->plugin;
   const Lock lock(plugin->mutex);
   if (color < -1) {
-    return fail(plugin->host, error, EP_STATUS_INVALID_ARGUMENT, "The color %d is neither -1 nor >= 0.", color);
+    return fail(plugin->host, error, EP_STATUS_INVALID_ARGUMENT, "The color is %d; it must be at least -1.", color);
   }
   if (communicator->comm == MPI_COMM_NULL) {
     *out_communicator =

@@ -58,8 +58,8 @@ ep_status check(const ep_communicator& communicator, const ep_collective_desc& d
     const bool any = desc.kind == EP_COLLECTIVE_receive && desc.peer == EP_RANK_ANY;
     const bool self = desc.kind != EP_COLLECTIVE_broadcast && desc.peer == communicator.rank;
     if (!any && (desc.peer < 0 || desc.peer >= communicator.size || self)) {
-      return fail(host, error, EP_STATUS_INVALID_ARGUMENT, "The peer %d is not another one of the %d ranks.", desc.peer,
-                  communicator.size);
+      return fail(host, error, EP_STATUS_INVALID_ARGUMENT, "The peer %d is not one of the %d ranks, or is this rank.",
+                  desc.peer, communicator.size);
     }
   }
   const bool src_counts = takes_src_counts(desc.kind), dst_counts = takes_dst_counts(desc.kind);

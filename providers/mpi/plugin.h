@@ -35,7 +35,7 @@ struct ep_collectives {
   bool joined = false;
   bool initialised = false;            // true: this plug-in has initialised MPI
   bool given_up = false;               // true: an exchange was given up, so nobody may wait for MPI's end
-  std::vector<ep_exchange*> in_steps;  // reductions under way; a wait for one advances all
+  std::vector<ep_exchange*> in_steps;  // pending reductions; a wait for one advances all
   tenon::provider::mpi::Room spare;    // memory of the largest reduction so far, for reuse
   std::map<std::pair<int32_t, int32_t>, MPI_Op> own_ops;  // by dtype and reduction, where MPI lacks one
 };
@@ -62,7 +62,7 @@ struct ep_exchange {
   // destination of the next ones.
   std::vector<MPI_Request> requests;
   MPI_Comm comm;
-  int tag;  // differs between exchanges under way, so that their messages do not mix
+  int tag;  // differs between pending exchanges, so that their messages do not mix
   int32_t rank;
   MPI_Datatype type;
   size_t element_bytes;
@@ -73,7 +73,7 @@ struct ep_exchange {
   MPI_Op op;
   bool part_is_due;     // true: a part has to be reduced
   bool gathers;         // true: an all-reduce, so the reduced parts go to all ranks
-  int64_t piece, left;  // of an all-reduce, in elements: the piece under way, and the rest
+  int64_t piece, left;  // elements of the current piece of an all-reduce, and elements after it
 };
 
 namespace tenon::provider::mpi {

@@ -113,7 +113,7 @@ int reduce_parts(ep_exchange& exchange) {
   exchange.part_is_due = false;
   const size_t offset = start_of(exchange, exchange.src_starts, own(exchange)), bytes = own_bytes(exchange);
   char* const place = exchange.dst + (exchange.gathers ? offset : 0);
-  char* result = nullptr;  // of the ranks so far; NULL for rank 0's part if it is our own
+  char* result = nullptr;  // the sum of the ranks so far; NULL if rank 0's part is our own
   int code = MPI_SUCCESS;
   for (size_t rank = 0; rank < exchange.src_counts.size() && code == MPI_SUCCESS; ++rank) {
     const bool is_own = rank == own(exchange);

@@ -39,11 +39,13 @@ ep_status check(const ep_communicator& communicator, const ep_collective_desc& d
                 desc.peer);
   }
   if (desc.count < 0) {
-    return fail(host, error, EP_STATUS_INVALID_ARGUMENT, "The count is %lld.", static_cast<long long>(desc.count));
+    return fail(host, error, EP_STATUS_INVALID_ARGUMENT, "The count is %lld; it must be at least 0.",
+                static_cast<long long>(desc.count));
   }
   if ((takes_src_counts(desc.kind) && is_count_wrong(desc.src_counts, communicator.size)) ||
       (takes_dst_counts(desc.kind) && is_count_wrong(desc.dst_counts, communicator.size))) {
-    return fail_text(host, error, EP_STATUS_INVALID_ARGUMENT, "A count per rank is negative, or there are none.");
+    return fail_text(host, error, EP_STATUS_INVALID_ARGUMENT,
+                     "A count per rank is negative, or the counts are missing.");
   }
   return EP_STATUS_OK;
 }

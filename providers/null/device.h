@@ -32,7 +32,7 @@ struct ep_event {
 
 namespace tenon::provider::null {
 
-constexpr uint64_t alignment = 64;  // of every block, in bytes
+constexpr uint64_t alignment = 64;  // alignment of every block, in bytes
 
 // Each function fills its slots of a device's function table.
 void fill_memory(ep_device_ops* ops);

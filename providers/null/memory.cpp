@@ -8,7 +8,7 @@ namespace {
 
 ep_status memory_allocate(ep_device* device, uint32_t pool, uint64_t size, ep_memory** out_memory, ep_error** error) {
   const ep_host* host = device->host;
-  if (pool != 0) return fail(host, error, EP_STATUS_INVALID_ARGUMENT, "null has one pool; there is no %u.", pool);
+  if (pool != 0) return fail(host, error, EP_STATUS_INVALID_ARGUMENT, "null has one pool; there is no pool %u.", pool);
   char* address = nullptr;
   if (size <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max()) - alignment) {
     address = static_cast<char*>(std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment));

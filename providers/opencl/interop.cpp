@@ -51,7 +51,8 @@ ep_status check_buffer(ep_device* device, const BufferFacts& facts, uint64_t siz
     return fail(host, error, EP_STATUS_UNSUPPORTED, "The cl_mem is an object of type 0x%x, not a buffer.", facts.type);
   }
   if (size > facts.size) {
-    return fail(host, error, EP_STATUS_INVALID_ARGUMENT, "An import of %llu bytes was requested; the cl_mem has %zu.",
+    return fail(host, error, EP_STATUS_INVALID_ARGUMENT,
+                "An import of %llu bytes was requested, but the cl_mem has %zu bytes.",
                 static_cast<unsigned long long>(size), facts.size);
   }
   if ((facts.flags & (CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY)) != 0) {
@@ -114,7 +115,7 @@ ep_status check_queue(ep_device* device, cl_command_queue queue, ep_error** erro
   }
   if ((properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) == 0) return EP_STATUS_OK;
   return fail_text(device->host, error, EP_STATUS_INVALID_ARGUMENT,
-                   "The cl_command_queue runs its commands out of order; a stream needs a queue in order.");
+                   "The cl_command_queue runs its commands out of order; a stream needs an in-order queue.");
 }
 
 ep_status stream_import(ep_device* device, const ep_import_desc* desc, ep_stream** out_stream, ep_error** error) {

@@ -125,7 +125,7 @@ ep_status semaphore_import(ep_device* device, const ep_import_desc* desc, ep_sem
   destroy(semaphore);
   if (result != VK_ERROR_INVALID_EXTERNAL_HANDLE) return context.failed(error, call, result);
   return fail(device->host, error, EP_STATUS_INVALID_ARGUMENT,
-              "The driver of %s does not know the file descriptor as a semaphore.", context.physical->name.c_str());
+              "The driver of %s does not accept the file descriptor as a semaphore.", context.physical->name.c_str());
 }
 
 void semaphore_destroy(ep_device* device, ep_semaphore* semaphore) noexcept {

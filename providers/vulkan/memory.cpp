@@ -7,13 +7,13 @@ ep_status memory_allocate(ep_device* device, uint32_t pool, uint64_t size, ep_me
   const ep_host* host = device->host;
   Context& context = *device->context;
   if (pool > staging_pool) {
-    return fail(host, error, EP_STATUS_INVALID_ARGUMENT, "vulkan has two pools; there is no %u.", pool);
+    return fail(host, error, EP_STATUS_INVALID_ARGUMENT, "vulkan has two pools; there is no pool %u.", pool);
   }
   if (const ep_status status = context.check(error); status != EP_STATUS_OK) return status;
   const uint64_t largest = context.physical->facts.largest_allocation;
   if (size > largest) {
     return fail(host, error, EP_STATUS_OUT_OF_DEVICE_MEMORY,
-                "A block of %llu bytes is more than the driver of %s gives at once (%llu).",
+                "A block of %llu bytes exceeds the largest allocation of %s (%llu bytes).",
                 static_cast<unsigned long long>(size), context.physical->name.c_str(),
                 static_cast<unsigned long long>(largest));
   }

@@ -145,7 +145,7 @@ struct CommandLine {
     CLI::App* command =
         app.add_subcommand("check", "List the nodes of an ONNX model that cannot run, without its external data");
     command->add_option("MODEL", check.model, "The model.onnx")->required();
-    command->add_option("--device,-d", check.device, "As for run");
+    command->add_option("--device,-d", check.device, "As for `tenon run`");
     command->add_flag("--json", check.json, "Print JSON");
     command->callback([this] { chosen = [this] { return check_model(check); }; });
   }
@@ -153,10 +153,10 @@ struct CommandLine {
   void add_profile() {
     CLI::App* command = app.add_subcommand("profile", "Show where an ONNX model spends its time");
     command->add_option("MODEL", profile.model, "The model.onnx")->required();
-    command->add_option("--input,-i", profile.inputs, "As for run; inputs that are not given are random");
-    command->add_option("--dim", profile.dims, "As for run");
-    command->add_option("--device,-d", profile.device, "As for run");
-    command->add_option("--external-data", profile.external_data, "As for run")->check(is_folder());
+    command->add_option("--input,-i", profile.inputs, "As for `tenon run`; inputs that are not given are random");
+    command->add_option("--dim", profile.dims, "As for `tenon run`");
+    command->add_option("--device,-d", profile.device, "As for `tenon run`");
+    command->add_option("--external-data", profile.external_data, "As for `tenon run`")->check(is_folder());
     command->add_option("--warm-up", profile.warm_up, "Runs before the timed ones")
         ->check(CLI::Range(0u, 1000000u))
         ->capture_default_str();
@@ -167,7 +167,7 @@ struct CommandLine {
     command->add_option("--trace", profile.trace, "A file to write: one run as a trace for chrome://tracing, Perfetto");
     command->add_option("--seed", profile.seed, "Seed of random inputs")->capture_default_str();
     add_precision(command, profile.precision);
-    command->add_flag("--no-fuse", profile.no_fuse, "As for run");
+    command->add_flag("--no-fuse", profile.no_fuse, "As for `tenon run`");
     command->add_flag("--json", profile.json, "Print JSON");
     command->callback([this] { chosen = [this] { return profile_model(profile); }; });
   }
@@ -176,10 +176,10 @@ struct CommandLine {
     CLI::App* command =
         app.add_subcommand("tune", "Search for faster loops of an ONNX model's kernels, and store them");
     command->add_option("MODEL", tune.model, "The model.onnx")->required();
-    command->add_option("--input,-i", tune.inputs, "As for run; inputs that are not given are random");
-    command->add_option("--dim", tune.dims, "As for run; kernels are timed for these sizes");
-    command->add_option("--device,-d", tune.device, "As for run");
-    command->add_option("--external-data", tune.external_data, "As for run")->check(is_folder());
+    command->add_option("--input,-i", tune.inputs, "As for `tenon run`; inputs that are not given are random");
+    command->add_option("--dim", tune.dims, "As for `tenon run`; kernels are timed for these sizes");
+    command->add_option("--device,-d", tune.device, "As for `tenon run`");
+    command->add_option("--external-data", tune.external_data, "As for `tenon run`")->check(is_folder());
     command
         ->add_option("--budget", tune.budget_ms,
                      "Milliseconds that launches of one kernel may take (500 on a CPU, 200 elsewhere)")
@@ -197,9 +197,9 @@ struct CommandLine {
     command->add_option("--sizes", graph.sizes,
                         "NAME=NUMBER: a named dynamic dim as a number; without any they are symbols");
     command->add_option("--dim", graph.dims, "NAME=NUMBER: the hint of a named dynamic dim");
-    command->add_option("--input,-i", graph.inputs, "As for run; inputs that are not given are random");
-    command->add_option("--device,-d", graph.device, "As for run");
-    command->add_option("--external-data", graph.external_data, "As for run")->check(is_folder());
+    command->add_option("--input,-i", graph.inputs, "As for `tenon run`; inputs that are not given are random");
+    command->add_option("--device,-d", graph.device, "As for `tenon run`");
+    command->add_option("--external-data", graph.external_data, "As for `tenon run`")->check(is_folder());
     command->add_option("--output,-o", graph.output, "A folder for graph.txt and constants.bin");
     command->add_option("--seed", graph.seed, "Seed of random inputs")->capture_default_str();
     command->add_flag("--run", graph.run, "Run it on random inputs and print the results in short");
@@ -221,9 +221,9 @@ struct CommandLine {
         ->capture_default_str();
     command->add_option("--sizes", compile.graph.sizes, "As for graph");
     command->add_option("--dim", compile.graph.dims, "As for graph");
-    command->add_option("--input,-i", compile.graph.inputs, "As for run; inputs that are not given are random");
-    command->add_option("--device,-d", compile.graph.device, "As for run");
-    command->add_option("--external-data", compile.graph.external_data, "As for run")->check(is_folder());
+    command->add_option("--input,-i", compile.graph.inputs, "As for `tenon run`; inputs that are not given are random");
+    command->add_option("--device,-d", compile.graph.device, "As for `tenon run`");
+    command->add_option("--external-data", compile.graph.external_data, "As for `tenon run`")->check(is_folder());
     command->callback([this] { chosen = [this] { return show_kernels(compile); }; });
   }
 
@@ -253,9 +253,9 @@ struct CommandLine {
     command->add_option("--pass,-p", plan.graph.pass, "The last pass to run first (batch_norm; of a graph.txt none)");
     command->add_option("--sizes", plan.graph.sizes, "As for graph");
     command->add_option("--dim", plan.graph.dims, "As for graph");
-    command->add_option("--input,-i", plan.graph.inputs, "As for run; inputs that are not given are random");
-    command->add_option("--device,-d", plan.graph.device, "As for run");
-    command->add_option("--external-data", plan.graph.external_data, "As for run")->check(is_folder());
+    command->add_option("--input,-i", plan.graph.inputs, "As for `tenon run`; inputs that are not given are random");
+    command->add_option("--device,-d", plan.graph.device, "As for `tenon run`");
+    command->add_option("--external-data", plan.graph.external_data, "As for `tenon run`")->check(is_folder());
     command->add_option("--seed", plan.graph.seed, "Seed of random inputs")->capture_default_str();
     command->add_flag("--json", plan.json, "Print JSON");
     command->callback([this] { chosen = [this] { return plan_model(plan); }; });
@@ -267,9 +267,9 @@ struct CommandLine {
     CLI::Option* devices = command->add_option("--device,-d", compare.devices,
                                                "Given twice: the reference device, then the device to check");
     devices->required()->allow_extra_args(false);
-    command->add_option("--input,-i", compare.inputs, "As for run; inputs that are not given are random");
-    command->add_option("--dim", compare.dims, "As for run");
-    command->add_option("--external-data", compare.external_data, "As for run")->check(is_folder());
+    command->add_option("--input,-i", compare.inputs, "As for `tenon run`; inputs that are not given are random");
+    command->add_option("--dim", compare.dims, "As for `tenon run`");
+    command->add_option("--external-data", compare.external_data, "As for `tenon run`")->check(is_folder());
     command->add_option("--seed", compare.seed, "Seed of random inputs")->capture_default_str();
     command
         ->add_option(
@@ -326,7 +326,7 @@ struct CommandLine {
     CLI::App* command =
         app.add_subcommand("onnx-test", "Run ONNX test cases: folders with model.onnx and test_data_set_*");
     command->add_option("DIR", onnx_test.folders, "Test cases, or folders of them")->required();
-    command->add_option("--device,-d", onnx_test.device, "As for run");
+    command->add_option("--device,-d", onnx_test.device, "As for `tenon run`");
     CLI::Option* rtol =
         command->add_option("--rtol", onnx_test.rtol, "Relative tolerance (1e-3, or what the case's data.json says)");
     CLI::Option* atol =

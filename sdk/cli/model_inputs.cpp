@@ -212,7 +212,7 @@ onnx::Inputs make_inputs(const onnx::Model& model, const std::vector<std::string
   for (const auto& [name, value] : make_values(model, given, dims, seed)) {
     if (!value.is_tensor())
       throw Error(Code::invalid_argument,
-                  fmt::format("Input '{}' is {}; of such models, `tenon run` runs alone.", name, to_string(value)));
+                  fmt::format("Input '{}' is {}; only `tenon run` can run such a model.", name, to_string(value)));
     inputs[name] = value.tensor();
   }
   return inputs;

@@ -113,7 +113,7 @@ void print_legend(const std::vector<DType>& dtypes) {
   for (const DType dtype : dtypes) names += fmt::format(" {}", dtype_name(dtype));
   std::printf(
       "\nA letter per dtype:%s\n  n: native, d: decomposed into simpler primitives, h: on the host,"
-      " .: not defined, ?: no call was found to ask about\n",
+      " .: not defined, ?: no call of the op could be made\n",
       names.c_str());
 }
 
@@ -154,7 +154,7 @@ int list_support(const OpsOptions& options) {
 // Prints the dtypes for which a device computes the op, and the reason if not natively.
 void print_support(const OpSupport& support, const Device& device) {
   if (support.call.empty()) {
-    std::printf("  %s: no call was found to ask about\n", device.spelling().c_str());
+    std::printf("  %s: no call of the op could be made\n", device.spelling().c_str());
     return;
   }
   std::printf("  %s, asked about %s:\n", device.spelling().c_str(), support.call.c_str());

@@ -104,8 +104,8 @@ int tune_model(const TuneModelOptions& options) {
   }
   if (kept) return 0;
   throw Error(Code::invalid_argument,
-              file.empty() ? "What was found is not kept: there is no folder for this user's caches."
-                           : fmt::format("What was found cannot be kept in '{}'.", file),
+              file.empty() ? "The tiles that were found are not stored: this user has no cache folder."
+                           : fmt::format("The tiles that were found cannot be stored in '{}'.", file),
               "Set XDG_CACHE_HOME to a folder that this user alone can write.");
 }
 

@@ -54,7 +54,7 @@ std::vector<Part> parts_of(const std::vector<Test>& tests, size_t jobs) {
 }
 
 struct Header {
-  uint64_t number;  // of the test
+  uint64_t number;  // the number of the test
   int32_t outcome, not_claimed;
   uint64_t sentence, output;  // bytes of each, which follow
   double milliseconds;

@@ -105,7 +105,7 @@ class Run {
   RunInfo info_;
   const bool human_;
   std::vector<Row> rows_;
-  std::map<std::string, int> failures_;  // by group
+  std::map<std::string, int> failures_;  // indexed by group
   std::optional<Progress> progress_;     // while run() runs
 };
 
@@ -207,8 +207,8 @@ int run_collectives(const Options& options) {
   if (!options.cases.empty() || !options.expectations.empty() || !options.junit.empty() || !options.json.empty() ||
       options.list || options.here || options.jobs != 1) {
     return fail(
-        "a plug-in that carries data between processes takes --set, --time-limit, --verbose, --beside and --devices "
-        "alone.",
+        "a plug-in that carries data between processes accepts only --set, --time-limit, --verbose, --beside and "
+        "--devices.",
         "mpirun -n 3 tenon conform path/to/libtenon_foo.so");
   }
   const Target target = target_of(options);

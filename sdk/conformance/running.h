@@ -11,7 +11,7 @@ namespace tenon::conformance {
 
 // The notes, in memory shared by parent and child.
 struct Running {
-  std::atomic<uint64_t> calls;  // of all tests of the process
+  std::atomic<uint64_t> calls;  // calls of all tests of the process
   char call[64];
   char descriptor[2000];
 };

@@ -87,7 +87,7 @@ std::vector<Test> make_suite(const Target& target, const Expectations& expectati
     std::string name = fmt::format("primitives/{}", one.name);
     tests.push_back({std::move(name), "P14", "", [get, &one] { return get().run(one); }, true});
   }
-  tests.push_back({"primitives/closing", "L01", "After all cases nothing of the host's memory is held.",
+  tests.push_back({"primitives/closing", "L01", "After all cases it holds no memory of the host.",
                    [get] { return get().close(); }, true, true});
   tests.push_back({"claims/stated", "P12",
                    "A provider must support at least one case, unless it is expected to support none.",

@@ -12,7 +12,7 @@ import re
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"\s*$')
 COMMENT = re.compile(r"//.*$")
-# Standard headers, and ep_api.h, of which a prelude uses only two numbers.
+# Standard headers, and ep_api.h. A prelude uses only two numbers of ep_api.h.
 LEFT_OUT = re.compile(r'^\s*#\s*(include\s*(<[^>]+>|"ep_api/ep_api.h")|pragma once)\s*$')
 
 

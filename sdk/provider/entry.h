@@ -22,7 +22,7 @@ inline ep_status caught(const ep_host* host, ep_error** error) noexcept {
   try {
     throw;
   } catch (const Stopped&) {
-    return fail_text(host, error, EP_STATUS_CANCELLED, "The host wanted the call to stop.");
+    return fail_text(host, error, EP_STATUS_CANCELLED, "The host cancelled the call.");
   } catch (const std::bad_alloc&) {
     return fail_text(host, error, EP_STATUS_OUT_OF_HOST_MEMORY, "The provider ran out of host memory.");
   } catch (const std::exception& exception) {

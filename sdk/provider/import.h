@@ -60,8 +60,8 @@ inline std::string uuid_text(const uint8_t* uuid) {
 // Returns UNSUPPORTED unless `terms` accepts the type.
 inline ep_status check_handle_type(const ep_host* host, int32_t type, const ImportTerms& terms, ep_error** error) {
   if (type > 0 && type < 64 && (terms.taken & handle_bit(type)) != 0) return EP_STATUS_OK;
-  return fail(host, error, EP_STATUS_UNSUPPORTED, "%s takes no %s of type %s (%d); it takes %s.", terms.device,
-              terms.what, ep_handle_name(type), type, handle_list(terms.taken).c_str());
+  return fail(host, error, EP_STATUS_UNSUPPORTED, "%s does not accept a %s of type %s (%d); it accepts %s.",
+              terms.device, terms.what, ep_handle_name(type), type, handle_list(terms.taken).c_str());
 }
 
 // Returns INVALID_ARGUMENT for a handle that cannot be valid.
@@ -112,7 +112,7 @@ inline ep_status check_semaphore_import(const ep_host* host, const ep_import_des
   if (status != EP_STATUS_OK) return status;
   const int32_t kind = desc.semaphore;
   if (kind > 0 && kind < 32 && (kinds >> kind & 1) != 0) return EP_STATUS_OK;
-  return fail(host, error, EP_STATUS_UNSUPPORTED, "%s takes no semaphore of type %s that counts as %d.", terms.device,
+  return fail(host, error, EP_STATUS_UNSUPPORTED, "%s does not accept a semaphore of type %s as kind %d.", terms.device,
               ep_handle_name(desc.handle_type), kind);
 }
 

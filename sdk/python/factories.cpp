@@ -56,7 +56,7 @@ void add_list(PyObject* given, size_t depth, Numbers* numbers) {
   const bool first_here = numbers->floats.empty() && depth >= numbers->dims.size();
   if (!is_list) {
     if (!first_here && depth != numbers->dims.size())
-      refuse(PyExc_ValueError, "tensor(): a number stands where other rows have lists.");
+      refuse(PyExc_ValueError, "tensor(): one row has a number where other rows have lists.");
     return add_number(object, numbers);
   }
   const Py_ssize_t size = PySequence_Fast_GET_SIZE(object);
@@ -65,14 +65,16 @@ void add_list(PyObject* given, size_t depth, Numbers* numbers) {
       refuse(PyExc_ValueError, fmt::format("tensor(): lists are nested deeper than {}.", EP_MAX_RANK));
     numbers->dims.push_back(size);
   }
-  if (depth >= numbers->dims.size()) refuse(PyExc_ValueError, "tensor(): a list stands where other rows have numbers.");
+  if (depth >= numbers->dims.size())
+    refuse(PyExc_ValueError, "tensor(): one row has a list where other rows have numbers.");
   if (numbers->dims[depth] != size) {
     refuse(PyExc_ValueError, fmt::format("tensor(): a list on axis {} has {} elements and another one {}.", depth,
                                          numbers->dims[depth], size));
   }
   for (Py_ssize_t i = 0; i < size; ++i) {
     // Converting an item to a number may run Python code, which may change the list.
-    if (PySequence_Fast_GET_SIZE(object) != size) refuse(PyExc_ValueError, "tensor(): a list changed meanwhile.");
+    if (PySequence_Fast_GET_SIZE(object) != size)
+      refuse(PyExc_ValueError, "tensor(): a list changed while it was read.");
     add_list(nb::borrow(PySequence_Fast_GET_ITEM(object, i)).ptr(), depth + 1, numbers);
   }
 }

@@ -1,6 +1,6 @@
 // Ctrl-C in the middle of a long op. Python's own handler of SIGINT only notes the signal, and Python raises
-// KeyboardInterrupt once the op has returned. So a handler of ours stands before Python's and notes it for Tenon, too:
-// the op then fails as cancelled, and errors.cpp raises what Python has to raise.
+// KeyboardInterrupt once the op has returned. So Tenon's handler runs before Python's and notes the signal for Tenon
+// too: the op then fails as cancelled, and errors.cpp raises what Python has to raise.
 //
 // This holds while the handler of SIGINT in Python is signal.default_int_handler. Any other handler may want the op to
 // go on, and might itself call Tenon, so it runs after the op, as all handlers of Python did.

@@ -90,8 +90,8 @@ Source source_of(PyObject* object) {
                                         view.format == nullptr ? "B" : view.format, view.itemsize));
   }
   if (view.ndim > EP_MAX_RANK) {
-    refuse(PyExc_ValueError,
-           fmt::format("An array of {} axes is not a tensor; those have at most {}.", view.ndim, EP_MAX_RANK));
+    refuse(PyExc_ValueError, fmt::format("An array of {} axes cannot become a tensor; a tensor has at most {} axes.",
+                                         view.ndim, EP_MAX_RANK));
   }
   return source;
 }

@@ -63,7 +63,7 @@ struct Case {
   std::vector<Values> values;  // one per operand; outputs ignore them
   Tolerance tolerance;         // on tier full
   int32_t fault = 0;           // EP_FAULT_* that every launch must report
-  Saturation saturation = {};  // of unary, on tier full
+  Saturation saturation = {};  // how unary saturates on tier full
   // Tolerances on the lower tiers. Scalar functions have none: the rows of accuracy.def bound each element (range.h).
   Tolerance relaxed = {};
   Tolerance fast = {};

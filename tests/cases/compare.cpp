@@ -99,7 +99,7 @@ struct Compared {
   const Case& test;
   const ep_primitive_desc& desc;
   uint32_t output;
-  Level level;         // of the output's dtype
+  Level level;         // the level for the output's dtype
   bool tells = false;  // true if results of this dtype may be flushed
   const Image& start;
   const Reference* flushed;  // null: nothing is flushed

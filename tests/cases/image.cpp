@@ -52,7 +52,7 @@ std::vector<uint64_t> special_floats(DType dtype) {
   bits.push_back(encode_float(dtype, 1.0) - 1);   // the predecessor of 1
   const uint64_t sign = uint64_t{1} << (dtype_info(dtype).bits - 1);
   bits.push_back(sign - 1);           // the NaN with the greatest payload: rounding it up would give -0
-  bits.push_back(sign | (sign - 1));  // the negative one
+  bits.push_back(sign | (sign - 1));  // the negative number of greatest magnitude
   return bits;
 }
 

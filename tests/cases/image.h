@@ -14,7 +14,7 @@ namespace tenon::cases {
 
 struct Image {
   std::vector<uint8_t> bytes;
-  std::vector<uint64_t> offsets;  // of element 0 of each operand; 0 for scalars
+  std::vector<uint64_t> offsets;  // by operand: the offset of its element 0; 0 for scalars
 
   void* address(uint32_t operand) { return bytes.data() + offsets[operand]; }
 };

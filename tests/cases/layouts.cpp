@@ -16,7 +16,7 @@ namespace {
 
 using descriptor::FieldType;
 
-constexpr int64_t most_elements = 20000;  // of all operands together, so that the reference is fast
+constexpr int64_t most_elements = 20000;  // the sum over all operands, so that the reference is fast
 
 bool is_scalar(const ep_operand_desc& operand) { return (operand.flags & EP_OPERAND_FLAG_SCALAR) != 0; }
 

@@ -109,7 +109,7 @@ void add_gathers(std::vector<Case>* cases) {
 
 struct PartShape {
   std::string_view name;
-  Dims dims;  // of the whole operand
+  Dims dims;  // the dims of the whole operand
   int32_t axis;
   std::vector<int64_t> lengths;
   bool every_type = false;  // not only f32

@@ -52,7 +52,7 @@ bool is_for_all_types(const Line& line) { return line.name == "middle" || line.n
 
 constexpr std::string_view scan_names[] = {"", "sum", "prod", "max", "min", "log_sum_exp"};
 
-// The same error as in a reduction of the whole line.
+// The error is as large as in a reduction of the whole line.
 Tolerance scan_tolerance(int32_t op, DType dtype, double length, Tier tier) {
   const double step = dtype_info(dtype).bits < 32 ? 1 : 0;
   if (op == EP_SCAN_SUM) return {step, 2 * length, 0};

@@ -24,7 +24,7 @@ const Layout layouts[] = {
 
 struct Type {
   DType dtype;
-  double low, high;  // of zero points
+  double low, high;  // the range of zero points
 };
 const Type quantised_types[] = {
     {DType::i8, -20, 20},    {DType::u8, 100, 156},   {DType::i4, -2, 2},

@@ -18,6 +18,7 @@ SUFFIXES = (".c", ".cl", ".cmake", ".comp", ".cpp", ".cu", ".cuh", ".def", ".exp
             ".proto", ".py", ".pyi", ".toml", ".txt", ".yaml")
 FROZEN = "ep_api/abi/"  # written by ./dev freeze
 EXEMPT = ("LICENSE", "tests/e2e/prose_test.py")
+TERSE = ("core/device/process.h", "core/tensor/tensor.h", "ep_api/ep_api.h")  # TRAILING is not yet checked here
 COMPARED = "longer|more|less|better|worse|faster|slower|later|earlier|greater|smaller|larger"
 # The phrase, the plain form, a sentence to detect, and a sentence to accept.
 PHRASES = (
@@ -37,16 +38,22 @@ PHRASES = (
      "It compiles anew.", "It compiles a new text."),
     (r"(?:has|have|had) not(?=[.,;:])", "lacks <the thing>", "An op that the table has not.", "An op that has not run."),
     (r"a look at", "reads, checks", "A look at its ends decides.", "A lookup at its ends."),
+    (r"(?:says?|said) (?:yes|OK)|said no", "returns, accepts, refuses", "The device said OK.", "It says that the device is OK."),
+    (r"seen to (?:be|have|fire|end)", "observed", "The work has not been seen to be done.", "It was seen today."),
 )
 SEARCH = re.compile(r"\b(?:%s)(?!\w)" % "|".join(rf"(?P<p{i}>{phrase})" for i, (phrase, *_) in enumerate(PHRASES)), re.IGNORECASE)
-# A comment or docstring that begins with "Whether" or "What" is only a clause, unless it is a question.
-CLAUSE = re.compile(r'(?m)^[ \t]*(?://+|#|"""|doc:)[ \t]*(?:Whether|What)\b(?![^.\n]*\?)')
+# A comment or docstring that begins with "Whether" or "What" is only a clause, unless it is a question. One that begins
+# with "The same for", "That of" and the like does not name its subject.
+CLAUSE = re.compile(r'(?m)^[ \t]*(?://+|#|"""|doc:)[ \t]*'
+                    r'(?:(?:Whether|What)\b(?![^.\n]*\?)|(?:The same|That|Those) (?:as|for|from|in|of|on|under|with)\b|The same[.,;])')
+# A comment behind code that begins with "of" leaves out the noun.
+TRAILING = re.compile(r"(?m)^(?=[ \t]*[^ \t/#*\n]).*?[;,{})\]\w][ \t]+(?://+|#) of\b")
 BEGUN = re.compile(r"(?://|#)[^\n]*\n[ \t]*$")
 BREAK = re.compile(r"[ \t]*\n[ \t]*(?:(?://+|#|\*)[ \t]*)?")
 
 
-def faults_in(text):
-    """Yields (line, words, advice) for each phrase in `text`."""
+def faults_in(text, terse=False):
+    """Yields (line, words, advice) for each phrase in `text`. `terse` leaves out TRAILING."""
     parts = BREAK.split(text)  # one per line
     begins = [0, *itertools.accumulate(len(part) + 1 for part in parts)]
     for match in SEARCH.finditer(" ".join(parts)):
@@ -54,6 +61,8 @@ def faults_in(text):
     for match in CLAUSE.finditer(text):
         if not BEGUN.search(text, 0, match.start()) or '"""' in match.group():
             yield text.count("\n", 0, match.start()) + 1, match.group().strip(), '"True if ...", or the noun'
+    for match in () if terse else TRAILING.finditer(text):
+        yield text.count("\n", 0, match.start()) + 1, "of", "name the thing"
 
 
 def check_phrases():
@@ -66,7 +75,11 @@ def check_phrases():
     for bad in ("// It frees all\n// that is kept.", "# Whether it runs.", '    """What it returns."""'):
         if [line for line, *_ in faults_in("\n" + bad)] != [2]:
             yield f"not detected in line 2: {bad!r}"
-    for good in ("// It depends on both.\n// What it reads is kept.", "// What shape is this?"):
+    for bad in ("int x;  // of the kernel", "x = 1  # of the list", "# The same for rows.", "// That of the sum."):
+        if [line for line, *_ in faults_in("\n" + bad)] != [2]:
+            yield f"not detected in line 2: {bad!r}"
+    for good in ("// It depends on both.\n// What it reads is kept.", "// What shape is this?", "// the bytes\n// of the kernel",
+                 "// The same table gives the same answer."):
         if list(faults_in(good)):
             yield f"detected: {good!r}"
 
@@ -81,7 +94,7 @@ def main():
         if path.endswith(SUFFIXES) or "." not in os.path.basename(path):
             looked_at += 1
             with open(full, encoding="utf-8", errors="replace") as file:
-                failures += [f"{path}:{line}: '{words}': {advice}" for line, words, advice in faults_in(file.read())]
+                failures += [f"{path}:{line}: '{words}': {advice}" for line, words, advice in faults_in(file.read(), path in TERSE)]
     return source_tree.end(failures, looked_at)
 
 

@@ -156,7 +156,7 @@ def the_table_knows_the_tree(sources, build):
             claim(known, f"folders.txt names the test {name} for {folder}; ctest does not know it")
     listed = subprocess.run(["git", "-C", str(sources), "ls-files", "*.cpp", "*.h", "*.c", "*.cu", "*.py", "*.def"],
                             capture_output=True, text=True)
-    def left_out(path):  # its tests need something that this machine may lack
+    def left_out(path):  # true if the tests of the path need something that this machine may lack
         rows = [folder for folder in table if path == folder or path.startswith(folder + "/")]
         names = table[max(rows, key=len)] if rows else []
         return any(fnmatch.fnmatchcase(name, pattern) for name in names for pattern in optional)

@@ -83,7 +83,7 @@ def surplus_in(text, path=""):
     """The lines of calls that have more arguments than fields."""
     lines = []
     if path.startswith("core/ops/functors/"):
-        text = re.sub(r"(?<![\w:.>])refuse\(", "functors::refuse(", text)  # other functions of this name take no fields
+        text = re.sub(r"(?<![\w:.>])refuse\(", "functors::refuse(", text)  # any other `refuse` takes no fields
     for call in CALL.finditer(text):
         arguments = arguments_of(text, call.end() - 1)
         at = next((i for i in FORMATTERS[call.group(1)] if i < len(arguments) and WHOLE_LITERAL.fullmatch(arguments[i])), None)

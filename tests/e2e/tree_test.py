@@ -16,7 +16,7 @@ FILES = {"CMakeLists.txt", "CMakePresets.json", "LICENSE", "README.md", "dev", "
          ".gitattributes", "pyproject.toml"}
 HIDDEN = {".ci"}
 WIDEST_README = 120
-MOST_FILES = 5  # that a folder without a README may have
+MOST_FILES = 5  # limit for a folder without a README
 MAY_BE_WIDER = {"README.md", "ep_api/README.md"}
 FROZEN = "ep_api/abi/trial-"  # written by ./dev freeze
 GLOSSARY = "ep_api/GLOSSARY.md"

@@ -68,7 +68,7 @@ def note_seeds(provider):
         "version": elf(file, [(PT_LOAD, 0, 0), (PT_NOTE, 0, len(note))], bytes(longest)),
         # Sixteen times the same 64 KiB of a foreign note: the largest number of bytes of notes.
         "notes": elf(file, [(PT_LOAD, 0, 0)] + [(PT_NOTE, 0, 65536)] * 16, foreign.ljust(65536 + 64, b"\0")),
-        # The same, and the bytes of the notes are also a dynamic section.
+        # Like the seed above; the bytes of the notes are also a dynamic section.
         "shared": elf(file, [(PT_LOAD, 0, 0)] + [(PT_NOTE, 0, 65536)] * 16 + [(PT_DYNAMIC, 0, 65536)],
                       foreign.ljust(65536 + 64, b"\0")),
         # The largest dynamic section, whose end mark is at its beginning.

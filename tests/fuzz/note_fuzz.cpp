@@ -19,7 +19,7 @@ extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 
 namespace {
 
-constexpr uint64_t most_bytes = 1 << 20;  // of all notes together, and of a dynamic section
+constexpr uint64_t most_bytes = 1 << 20;  // bytes of all notes together, and of a dynamic section
 constexpr size_t most_headers = 1024;
 
 void require(bool condition, const char* what) {

@@ -11,7 +11,7 @@ import time
 
 STALL = 40         # seconds without a word from the child: it hangs
 START = 180        # seconds until the child must be ready
-MOST_DEATHS = 12   # of one entry; its other cases are left out
+MOST_DEATHS = 12   # deaths of one entry; its other cases are left out
 CHILD = pathlib.Path(__file__).with_name("child.py")
 
 

@@ -8,7 +8,7 @@ import traceback
 from names import Missing, NotApplicable
 from values import call_text, sample_size
 
-SECONDS = 60  # of one entry; the rest of its cases is left out
+SECONDS = 60  # seconds for one entry; the rest of its cases is left out
 
 
 class Gone(Exception):

@@ -94,7 +94,7 @@ void group_norm(const autograd::Backward& b) {
   const SizeList rows{size_at(input, 0), b.attributes<GroupNormAttributes>().groups, -1};
   if (b.wants(2)) b.give(2, over_channel(b.grad()));
   if (!b.wants(0) && !b.wants(1)) return;
-  if (is_empty(input)) {  // its rows are empty
+  if (is_empty(input)) {  // there is nothing to normalise
     if (b.wants(0)) b.give(0, tenon::zeros_like(input));
     if (b.wants(1)) b.give(1, over_channel(b.grad()));
     return;

@@ -28,7 +28,7 @@ struct Link {
 struct Access {
   Role role = Role::opaque;
   std::vector<Link> links;  // input dims without a link have length 1 or are read at other indices
-  uint32_t reduced = 0;     // of reduce and rows: bit d is set if dim d of input 0 is reduced
+  uint32_t reduced = 0;     // for reduce and rows: bit d is set if dim d of input 0 is reduced
   bool view = false;        // a view, which computes nothing
   bool picks = false;       // a reduction that takes one element, at the position that input 1 gives
   bool puts = false;        // it copies inputs into parts of its result, and reads each of their elements at most once

@@ -132,7 +132,7 @@ bool Axes::split(AxisId axis, SymDim part, bool front) {
   return true;
 }
 
-// True if a value has both axes. The class of `fewer` has at most as many values as that of `more`.
+// True if a value has both axes. The class of `fewer` has at most as many values as the class of `more`.
 bool Axes::have_one_value(AxisId fewer, AxisId more) const {
   return std::any_of(atoms_[fewer].of.begin(), atoms_[fewer].of.end(), [&](ValueId value) {
     const std::vector<AxisId> axes = of(value);

@@ -67,7 +67,7 @@ class Axes {
   bool equal(SymDim a, SymDim b) const;
 
   graph::Graph* graph_;
-  std::vector<Access> accesses_;           // by node
+  std::vector<Access> accesses_;           // indexed by node
   std::vector<std::vector<AxisId>> dims_;  // by value and dim; kNone for a dim of length 1
   std::vector<Atom> atoms_;
   std::vector<United> united_;

@@ -44,7 +44,7 @@ class FusedKernel::Job {
  public:
   Job(std::shared_ptr<FusedKernel> kernel, size_t bucket) : kernel_(std::move(kernel)), bucket_(bucket) {}
   ~Job() {
-    if (kernel_ != nullptr) kernel_->end(bucket_, nullptr, Status(Code::cancelled, "The device ended."));
+    if (kernel_ != nullptr) kernel_->end(bucket_, nullptr, Status(Code::cancelled, "The device was closed."));
   }
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;

@@ -14,7 +14,7 @@
 namespace tenon::codegen {
 namespace {
 
-constexpr size_t kMostKept = 1024;  // most regions; then all are dropped
+constexpr size_t kMostKept = 1024;  // at most this many regions; if there are more, all are dropped
 
 // The kernel of each region. The key is the region's full text without labels, and the address of the device.
 class Kept {

@@ -36,7 +36,7 @@ using graph::Graph;
 using graph::kNoNode;
 using graph::NodeId;
 
-constexpr size_t kMostKept = 1024;      // most patterns; then all are dropped
+constexpr size_t kMostKept = 1024;      // at most this many patterns; if there are more, all are dropped
 constexpr size_t kMostCounted = 16384;  // most patterns whose calls are counted
 constexpr size_t kMostBaked = 16;       // most patterns of one op that differ only in scalars or sizes
 

@@ -94,7 +94,7 @@ Result<std::array<uint64_t, 3>> groups_for(uint64_t items, const ep_dialect_info
   const uint64_t along_y = (items + most - 1) / most;
   const uint64_t along_x = (items + along_y - 1) / along_y;
   if (along_y > dialect.groups[1]) {
-    return Status(Code::unsupported, fmt::format("A launch has {} groups, and the device takes {} times {}.", items,
+    return Status(Code::unsupported, fmt::format("A launch has {} groups; the device accepts at most {} x {}.", items,
                                                  dialect.groups[0], dialect.groups[1]));
   }
   return std::array<uint64_t, 3>{along_x, along_y, 1};

@@ -17,7 +17,7 @@ struct KernelText {
   std::string text;
   uint32_t buffer_count = 0;     // in the order of Kernel::buffers
   uint32_t parameter_bytes = 0;  // an int64 per parameter, in the order of Kernel::parameters
-  uint32_t shared_bytes = 0;     // of `local` memory, or of a group's shared memory
+  uint32_t shared_bytes = 0;     // bytes of `local` memory, or of a group's shared memory
   std::array<uint32_t, 3> group{1, 1, 1};
   uint64_t flags = 0;  // EP_ENTRY_FLAG_*
 };

@@ -712,8 +712,7 @@ Result<KernelText> emit_groups(const Kernel& kernel, int32_t dialect, uint64_t f
   }
   const DialectWords* words = words_of(dialect);
   if (words == nullptr) {
-    return Status(Code::unsupported,
-                  fmt::format("Dialect {} is not one of those in which kernels of groups can be printed.", dialect));
+    return Status(Code::unsupported, fmt::format("Kernels of groups cannot be printed in dialect {}.", dialect));
   }
   for (const Stage& stage : kernel.stages) {
     if (stage.storage != Storage::row) continue;

@@ -328,7 +328,7 @@ EP_INLINE ep_v_f32 ep_angle_f32(ep_v_f32 x, ep_v_i32* quadrant) {
 EP_INLINE ep_v_f32 ep_sine_f32(ep_v_f32 r) {
   const ep_v_f32 z = r * r;
   const ep_v_f32 s = $P(z, -1.9587639098737619e-4f, 8.33274710466453e-3f, -1.6666664656312209e-1f);
-  return ep_sign_of_f32(ep_fma_f32(s * z, r, r), r);  // of a zero too
+  return ep_sign_of_f32(ep_fma_f32(s * z, r, r), r);  // keeps the sign of a zero
 }
 EP_INLINE ep_v_f32 ep_cosine_f32(ep_v_f32 r) {
   const ep_v_f32 z = r * r;

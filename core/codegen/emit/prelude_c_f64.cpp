@@ -294,7 +294,7 @@ EP_INLINE ep_v_f64 ep_erf_f64(ep_v_f64 x) {
   const ep_v_f64 large = ep_fma_f64(-quotient, ep_exp_f64(-z), ep_lit_f64(1));
   return ep_select_f64(x != x, x, ep_sign_of_f64(ep_select_f64(small, quotient * t, large), x));
 }
-// Below 1/2 in magnitude 1 - erf(x); beyond, 2 - that of -x; else exp(-x^2), of which the square has two parts, times a
+// Below 1/2 in magnitude 1 - erf(x); beyond, 2 - erfc(-x); else exp(-x^2), of which the square has two parts, times a
 // quotient in x up to 4 and one in 1/x^2 beyond.
 EP_INLINE ep_v_f64 ep_erfc_f64(ep_v_f64 x) {
   const ep_v_f64 a = ep_clip_f64(ep_abs_f64(x), 0.0, 28.0);

@@ -36,8 +36,8 @@ class Circles {
   void reorder(const std::vector<Group>& before, Group first, Group last, const std::vector<Group>& after);
 
   const graph::Graph& graph_;
-  mutable std::vector<Group> parents_;               // by node
-  std::vector<std::vector<graph::NodeId>> members_;  // by group
+  mutable std::vector<Group> parents_;               // indexed by node
+  std::vector<std::vector<graph::NodeId>> members_;  // indexed by group
   std::vector<uint32_t> ranks_;                      // by group: its position in the order
   std::vector<uint32_t> seen_;                       // by group: the last search that visited it
   uint32_t searches_ = 0;

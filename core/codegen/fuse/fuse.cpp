@@ -367,7 +367,7 @@ class Fusing {
   const FuseOptions& options_;
   Axes axes_;
   Circles circles_;
-  std::vector<bool> outputs_;  // by value
+  std::vector<bool> outputs_;  // indexed by value
   std::vector<NodeId> order_;
   std::vector<uint32_t> places_;             // by node: its position in the program
   std::vector<uint32_t> home_;               // by node: its group, or kNone

@@ -76,12 +76,12 @@ class Judge {
 
   bool one_device() {
     for (const NodeId id : nodes_) {
-      if (axes_.access(id).role == Role::opaque) return refuse("a node of it is neither a map nor a reduction");
+      if (axes_.access(id).role == Role::opaque) return refuse("one of its nodes is neither a map nor a reduction");
       if (empty(result(id)) || std::any_of(graph_.node(id).inputs.begin(), graph_.node(id).inputs.end(),
                                            [&](ValueId input) { return empty(input); })) {
-        return refuse("a value of it has no elements");
+        return refuse("one of its values has no elements");
       }
-      if (graph_[result(id)].device != graph_[result(nodes_[0])].device) return refuse("it is on two devices");
+      if (graph_[result(id)].device != graph_[result(nodes_[0])].device) return refuse("its nodes are on two devices");
     }
     return true;
   }
@@ -131,9 +131,9 @@ class Judge {
         reduced_ = reduced;
         verdict_.reduces = true;
       } else if (axes != verdict_.spatial) {
-        return refuse("its reductions keep other axes");
+        return refuse("its reductions keep different axes");
       } else if (!same(reduced, reduced_)) {
-        return refuse("its reductions have other lengths");
+        return refuse("its reductions have different lengths");
       }
     }
     if (!verdict_.reduces) verdict_.spatial = sorted_axes(verdict_.outputs[0]);
@@ -171,7 +171,7 @@ class Judge {
         const bool repeats =
             !axes_.access(id).puts && elements_at_hints(graph_, result(id)) > elements_at_hints(graph_, node.inputs[i]);
         if (repeats && cost > kMostRecomputed)
-          return refuse(fmt::format("%{} would be computed often", node.inputs[i]));
+          return refuse(fmt::format("%{} would be computed several times", node.inputs[i]));
       }
     }
     return true;

@@ -55,7 +55,7 @@ class Rewriting {
   void sort() {
     std::unordered_set<NodeId> seen;
     std::vector<NodeId> late;
-    std::unordered_map<NodeId, size_t> numbers;  // of the moved nodes
+    std::unordered_map<NodeId, size_t> numbers;  // the moved nodes, numbered
     const auto ready = [&](NodeId id) {
       const std::vector<ValueId>& inputs = graph_.node(id).inputs;
       return std::all_of(inputs.begin(), inputs.end(), [&](ValueId input) {
@@ -196,7 +196,7 @@ class Rewriting {
   const Fusion& fusion_;
   std::map<NodeId, Node> nodes_;         // nodes of groups, before they were replaced
   std::map<ValueId, ValueId> replaced_;  // by value of the original graph
-  std::vector<NodeId> order_;            // of the original program
+  std::vector<NodeId> order_;            // the order of nodes in the original program
   std::unordered_map<NodeId, Place> places_;
 };
 

@@ -447,8 +447,7 @@ class Interpreter {
       is_there = found != shared_[id].numbers.end();
     }
     if (!is_there) {
-      throw Error(Code::invalid_argument,
-                  fmt::format("Stage {} is read at a point whose number it does not hold.", stage.name));
+      throw Error(Code::invalid_argument, fmt::format("Stage {} is read at a point that was not stored.", stage.name));
     }
     if (stage.kind == StageKind::value) return found->second;
     const Number added = is_sum ? total(id, at) : found->second;
@@ -497,7 +496,7 @@ Result<int64_t> size_of(const Kernel& kernel, SymDim size, std::span<const int64
 
 Result<int64_t> item_count(const Kernel& kernel, std::span<const int64_t> parameters) {
   if (!kernel.scheduled()) {
-    return Status(Code::invalid_argument, fmt::format("Kernel {} has no loops, so no items.", kernel.name));
+    return Status(Code::invalid_argument, fmt::format("Kernel {} has no loops, so it has no items.", kernel.name));
   }
   TENON_ASSIGN_OR_RETURN(const int64_t extent, size_of(kernel, kernel.axes[kernel.body[0].axis].extent, parameters));
   return symbolic::ceil_quotient(extent, kernel.body[0].step);

@@ -94,7 +94,7 @@ enum class Storage : uint8_t { inlined, registers, row, shared };
 struct Stage {
   std::string name;
   StageKind kind = StageKind::value;
-  DType dtype = DType::none;    // of the result; for a store of the buffer
+  DType dtype = DType::none;    // the dtype of the result; for a store the dtype of the buffer
   std::vector<Id> axes;         // spatial
   std::vector<Id> reduce_axes;  // reduce: at least one
   int32_t op = 0;               // reduce: the id in EP_REDUCE, with its map and finish
@@ -128,7 +128,7 @@ struct Node {
   LoopKind kind = LoopKind::serial;
   int64_t step = 1;
   int64_t unroll = 1;
-  int64_t width = 1;  // of a work_items loop: a power of two
+  int64_t width = 1;  // lanes of a work_items loop: a power of two
   int64_t dim = 0;
   std::vector<Node> body;
   Id stage = kNone;

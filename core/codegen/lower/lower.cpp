@@ -487,7 +487,7 @@ class Lowering {
   std::vector<AxisId> shared_;      // sorted
   std::map<ValueId, Id> loads_;     // buffers
   std::map<ValueId, Id> stages_;    // for values that have a stage
-  std::map<ValueId, bool> narrow_;  // of stages: true if their numbers must be rounded
+  std::map<ValueId, bool> narrow_;  // for values that have a stage: true if their numbers must be rounded
   std::map<std::vector<uint64_t>, Id> known_;
 };
 

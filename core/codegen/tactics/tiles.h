@@ -18,7 +18,7 @@ struct Tiles {
   int64_t transpose_columns = 128;  // lanes of a tile: with the rows 144 KiB of f32
   int64_t unroll = 0;  // vectors in a row of a loop without reduction; 0: depends on what the loop computes
   // For a device of groups:
-  int64_t work_items = 256;   // of a group; sums over more positions always use 256
+  int64_t work_items = 256;   // work-items per group; sums over more positions always use 256
   int64_t per_work_item = 4;  // positions of a flat loop
   int64_t group_columns = 32;
   int64_t group_rows = 0;  // maximum rows of a group; 0: as many as there are work-items for

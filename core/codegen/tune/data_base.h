@@ -30,7 +30,7 @@ class DataBase {
  private:
   const std::string path_, head_;
   mutable std::mutex mutex_;
-  std::map<std::string, TunedLine, std::less<>> lines_;  // by space
+  std::map<std::string, TunedLine, std::less<>> lines_;  // indexed by space
 };
 
 // The data base of a device and a dialect, below the user's cache folder. The file's head names the device's

@@ -35,7 +35,7 @@ class Launches {
     StorageOwner storage;
     uint64_t bytes = 0;
     bool output = false;
-    std::vector<std::byte> first;  // of an output: the bytes that the first trial wrote
+    std::vector<std::byte> first;  // for an output: the bytes that the first trial wrote
   };
 
   Launches(DeviceState* device, const ep_dialect_info& dialect, std::vector<int64_t> parameters,
@@ -50,7 +50,7 @@ class Launches {
   const ep_dialect_info dialect_;
   const std::vector<int64_t> parameters_;
   const std::function<Status()> wait_;
-  std::vector<Memory> memory_;  // by buffer
+  std::vector<Memory> memory_;  // indexed by buffer
   size_t repeats_ = 0;          // launches per sample; 0: not known yet
   bool has_first_ = false;
 };

@@ -60,7 +60,7 @@ struct Step {
   // The results have the strides of their slots, even if the op's rule gives others.
   bool stated_order = false;
   bool dense_copy = false;                   // a copy that is not in the program
-  std::shared_ptr<const Prepared> prepared;  // its one launch; null: the step runs by itself, through the interpreter
+  std::shared_ptr<const Prepared> prepared;  // the one launch of the step; null: the step runs through the interpreter
   std::shared_ptr<const FusedLaunch> fused;  // or the launch of the kernel for its region (core/graph/fusion.h)
   std::shared_ptr<const PartWrite> part;     // it writes a part of its first input (part_write.h)
   NodeId node = kNoNode;                     // the node that it computes in whole or in part
@@ -148,7 +148,7 @@ TENON_API Executable prepare(const Graph& graph, const PrepareOptions& options =
 struct StepExecution {
   uint32_t label = 0;
   ExecutionEntry entry;
-  Work work = {};  // of a launch that was prepared with the program; otherwise empty
+  Work work = {};  // a launch that was prepared with the program; otherwise empty
 };
 
 // Runs `executable` on `inputs`, which have the shapes it was prepared for; inputs that are not row-major are copied.

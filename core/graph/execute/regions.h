@@ -32,7 +32,7 @@ class LateRegion {
 
  private:
   const std::shared_ptr<const Graph> region_;
-  std::vector<std::optional<int64_t>> sizes_;  // by symbol
+  std::vector<std::optional<int64_t>> sizes_;  // indexed by symbol
   std::mutex mutex_;
   std::optional<PreparedRegion> prepared_;
 };

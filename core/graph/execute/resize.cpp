@@ -65,7 +65,7 @@ class Resizing {
                    std::any_of(step.inputs.begin(), step.inputs.end(), [&](uint32_t id) { return changed_[id]; });
     if (step.node != kNoNode) {
       const Node& node = graph_.node(step.node);
-      // its attributes may depend on the sizes
+      // The attributes of the node may depend on the sizes.
       if (step.derived && !step.dense_copy && !node.patches.empty()) return false;
       for (size_t i = 0; !step.derived && i < node.patches.size(); ++i) {
         if (node.patches[i].word >= kScalarPatch) return false;  // a scalar, which is part of the prepared launch
@@ -173,7 +173,7 @@ class Resizing {
   const bool packed_;
   Roots roots_;
   Executable made_;
-  std::vector<bool> changed_;  // by value
+  std::vector<bool> changed_;  // indexed by value
 };
 
 }  // namespace

@@ -31,7 +31,7 @@ class Roots {
   uint32_t root(uint32_t value) const { return roots_[value].root; }
 
  private:
-  std::vector<RootView> roots_;  // by value
+  std::vector<RootView> roots_;  // indexed by value
   size_t steps_ = 0;             // number of steps that were added
 };
 

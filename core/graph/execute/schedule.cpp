@@ -156,7 +156,8 @@ class Scheduling {
       values.push_back({id, at, {bytes, kAlignment, at, last_use_[id], plan::kNone}});
       made_->homes[id].of = Home::Of::block;
     }
-    if (step.part != nullptr || step.fused != nullptr) return;  // their kernels need no alignments and no workspace
+    if (step.part != nullptr || step.fused != nullptr)
+      return;  // parts and fused kernels need no alignments and no workspace
     for (const PreparedOperand& operand : step.prepared->operands) note_alignment(step, operand);
     if (step.prepared->workspace_bytes != 0) {
       values.push_back({0, at, {step.prepared->workspace_bytes, kWorkspaceAlignment, at, at, plan::kNone}});
@@ -547,7 +548,7 @@ class Scheduling {
   std::vector<uint32_t> group_of_;  // by root: plan::Value::group
   uint32_t groups_ = 0;
   std::map<uint32_t, int32_t> alignments_;  // by root, if a device needs more than the element's alignment
-  std::map<uint32_t, Home> workspaces_;     // by step
+  std::map<uint32_t, Home> workspaces_;     // indexed by step
   std::map<DeviceState*, DeviceConstants> constants_;
   std::map<std::pair<uint32_t, size_t>, ConstantAddress> addresses_;  // by step and input
   std::set<Memory> used_;                                             // bound by an earlier segment

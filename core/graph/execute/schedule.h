@@ -23,7 +23,7 @@ struct Home {
     tensor,    // an input, or the result of a step that runs by itself; `index` counts these
     constant,  // Slot::constant
     block,     // at `offset` bytes in block `index`
-    output,    // in the memory of result `index` of the program
+    output,    // the memory of result `index` of the program
   };
 
   Of of = Of::nothing;
@@ -36,7 +36,7 @@ struct Home {
 struct SegmentBinding {
   Home home;  // offset 0
   bool write = false;
-  bool whole = false;  // not written before in this run
+  bool whole = false;  // true if nothing has written the value earlier in this run
 };
 
 constexpr uint32_t kEveryPiece = UINT32_MAX;
@@ -61,7 +61,7 @@ struct Schedule {
   explicit Schedule(Roots roots) : roots(std::move(roots)) {}
 
   Roots roots;
-  std::vector<Home> homes;                // by root
+  std::vector<Home> homes;                // indexed by root
   uint32_t tensors = 0;                   // the inputs of the program are first
   std::vector<uint32_t> written_over;     // by result: the input that it may overwrite, or kNoInput
   std::vector<uint32_t> in_place;         // by result: the input in whose memory it is computed, or kNoInput

@@ -66,7 +66,7 @@ class HintCall {
 // A value with channels, at hint sizes.
 struct Placed {
   bool matters = false;     // the two orders differ
-  TensorMeta metas[2];      // by Order
+  TensorMeta metas[2];      // indexed by Order
   uint64_t bytes = 0;       // cost of a reorder
   uint32_t side = 0;        // its node of the cut, on the first side if it is channels-last
   uint32_t copies[2] = {};  // by Order: the cut's node for a copy in that order; 0: no copy can be needed
@@ -322,7 +322,7 @@ class Layouts {
 
   Graph& graph_;
   MinCut cut_;
-  std::vector<Placed> placed_;                             // by value
+  std::vector<Placed> placed_;                             // indexed by value
   std::map<std::pair<NodeId, size_t>, uint32_t> readers_;  // by node and input: the node of the cut
   std::vector<bool> first_;                                // by node of the cut
   std::map<std::pair<ValueId, Order>, ValueId> copies_;

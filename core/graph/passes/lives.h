@@ -61,8 +61,8 @@ class Lives {
   void find_over(const Graph& graph, uint32_t at);
 
   std::vector<NodeId> order_;
-  std::vector<uint32_t> positions_;  // by node
-  std::vector<ValueId> roots_;       // by value
+  std::vector<uint32_t> positions_;  // indexed by node
+  std::vector<ValueId> roots_;       // indexed by value
   std::vector<Room> rooms_;
 };
 

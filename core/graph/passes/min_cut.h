@@ -31,7 +31,7 @@ class TENON_API MinCut {
   bool find_levels();
   void push_flow();
 
-  std::vector<std::vector<Edge>> edges_;  // by node
+  std::vector<std::vector<Edge>> edges_;  // indexed by node
   std::vector<uint32_t> levels_;          // by node: 1 + the number of edges with capacity from kFirst; 0: unreachable
 };
 

@@ -335,12 +335,12 @@ class Ordering {
   Graph& graph_;
   const Lives lives_;
   const Held& held_;
-  std::vector<NodeId> nodes_;               // by number
+  std::vector<NodeId> nodes_;               // indexed by number
   std::vector<uint32_t> order_, places_;    // numbers by place, places by number
-  std::vector<Space> spaces_;               // by root
+  std::vector<Space> spaces_;               // indexed by root
   std::vector<std::vector<ValueId>> read_;  // by number: the roots that it reads
-  std::vector<std::vector<ValueId>> made_;  // by number
-  std::vector<bool> movable_;               // by number
+  std::vector<std::vector<ValueId>> made_;  // indexed by number
+  std::vector<bool> movable_;               // indexed by number
   std::vector<bool> waits_;                 // by number: a node with a fixed place, such as an exchange, waits for it
   bool fixed_ = false;                      // some nodes have a fixed place
   mutable size_t left_ = kMostLooks;

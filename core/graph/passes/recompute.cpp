@@ -223,7 +223,7 @@ class Planner {
     }
     const std::vector<Reader> late = readers_of(move.roots, at);
     const uint32_t first = first_of(late);
-    std::set<uint32_t> nodes{lives_.position(producer)};  // by position
+    std::set<uint32_t> nodes{lives_.position(producer)};  // indexed by position
     std::vector<NodeId> next{producer};
     std::set<ValueId> longer;  // roots that live longer
     while (!next.empty()) {

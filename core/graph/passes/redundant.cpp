@@ -49,7 +49,7 @@ class Redundant {
       return std::all_of(node(id).inputs.begin(), node(id).inputs.end(),
                          [&](ValueId input) { return order_known(input) || (input < known.size() && known[input]); });
     };
-    const bool controls = !node(id).regions.empty();  // its results are always row-major
+    const bool controls = !node(id).regions.empty();  // the results of control flow are always row-major
     for (ValueId made : node(id).results) {
       row_major_[made] = controls || (dense && all(is_view ? row_major_ : in_order_));
       in_order_[made] = controls || (ordered && all(in_order_));

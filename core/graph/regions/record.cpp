@@ -143,7 +143,7 @@ void Recorder::record_regions(const OpCall& call) {
   for (size_t body = 0; body < given.bodies.size(); ++body) regions.push_back(record_region(call, body, node));
   if (regions.back().graph->outputs().empty()) return;  // nothing is computed
 
-  std::vector<ValueId> captures;  // of all regions
+  std::vector<ValueId> captures;  // the captures of all regions
   for (const Frame& region : regions) {
     for (const auto& [outer, input] : region.captures) {
       if (std::find(captures.begin(), captures.end(), outer) == captures.end()) captures.push_back(outer);

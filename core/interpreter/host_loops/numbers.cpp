@@ -43,7 +43,7 @@ void next_of(void* result, const void* from, const void* to, int64_t count) {
 // The natural logarithm of normal numbers.
 [[gnu::always_inline]] inline float log_of(float x) {
   const auto bits = std::bit_cast<int32_t>(x);
-  const int32_t exponent = (bits - 0x3f3504f3) >> 23;  // of a significand from sqrt(1/2) to sqrt(2)
+  const int32_t exponent = (bits - 0x3f3504f3) >> 23;  // so that the significand m is from sqrt(1/2) to sqrt(2)
   const auto m = std::bit_cast<float>(bits - exponent * (1 << 23));
   const float s = (m - 1) / (m + 1), q = s * s;
   const float series = 1 + q * (1 / 3.F + q * (1 / 5.F + q * (1 / 7.F + q * (1 / 9.F))));

@@ -71,7 +71,8 @@ void decompose(const OpCall& call) {
 void decompose_conv(const OpCall& call) {
   const Tensor bias = optional(call, 2);
   if (!bias.defined()) {
-    throw Error(Code::unsupported, fmt::format("{}: a bare product is not made of simpler primitives.", call.op->name));
+    throw Error(Code::unsupported,
+                fmt::format("{}: a product without a bias cannot be made of simpler primitives.", call.op->name));
   }
   Dims dims = Dims::filled(input(call, 0).rank() - 1, 1);
   dims[0] = bias.elements();

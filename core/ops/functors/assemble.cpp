@@ -122,7 +122,7 @@ ep_pad_attributes taken_negative(ep_pad_attributes* window, int32_t rank) {
   return negative;
 }
 
-// Repeats `input`, whose rank is that of `counts`, counts[i] times along axis i. Always a copy, even if strides could
+// Repeats `input` counts[i] times along axis i; there is one count per axis. Always a copy, even if strides could
 // repeat an axis of length 1.
 Tensor repeated(const Tensor& input, const Dims& counts) {
   Tensor seen = input;
@@ -131,7 +131,7 @@ Tensor repeated(const Tensor& input, const Dims& counts) {
     if (counts[axis] == 1) continue;
     int64_t length = 0;
     if (__builtin_mul_overflow(hint_of(dims[axis]), counts[axis], &length))
-      refuse("tile: {} repeats are too many.", counts[axis]);
+      refuse("tile: {} repeats make an axis longer than 2^63 - 1.", counts[axis]);
     dims[axis] *= counts[axis];
     seen = tenon::unsqueeze(seen, axis);
     expanded.insert(axis, counts[axis]);
@@ -285,7 +285,7 @@ Tensor tile(const Tensor& input, IntList dims) {
   while (counts.rank() < result.rank()) counts.insert(0, 1);
   int32_t repeating = 0;
   for (int32_t axis = 0; axis < counts.rank(); ++axis) {
-    if (counts[axis] < 0) refuse("tile: {} repeats are not possible.", counts[axis]);
+    if (counts[axis] < 0) refuse("tile: {} repeats are not possible; the number must be at least 0.", counts[axis]);
     if (counts[axis] == 0) {
       result = tenon::narrow(result, axis, 0, 0);
       counts[axis] = 1;

@@ -23,8 +23,8 @@ void require_batches(std::string_view op, const Tensor& batch1, const Tensor& ba
   require_rank(op, "batch2", batch2, 3);
   if (batch1.dim(0) == batch2.dim(0) && batch1.dim(2) == batch2.dim(1)) return;
   refuse(
-      "{}: batch1 has shape {} and batch2 {}; they must have as many matrices, and the columns of the "
-      "first must match the rows of the second.",
+      "{}: batch1 has shape {} and batch2 {}; they must have the same number of matrices, and the columns of the first "
+      "must match the rows of the second.",
       op, batch1.dims(), batch2.dims());
 }
 
@@ -356,7 +356,7 @@ Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight
   require_defined("bilinear", "input2", input2);
   const bool full = input1.rank() == EP_MAX_RANK && input2.rank() == EP_MAX_RANK &&
                     std::equal(input1.dims().begin(), input1.dims().end() - 1, input2.dims().begin());
-  if (full) {  // merge the batch into one axis, since the products have one axis more
+  if (full) {  // merge the batch into one axis, since the products have one more axis
     Dims dims = input1.dims();
     dims.erase(EP_MAX_RANK - 1);
     const int64_t rows = element_count(dims);

@@ -82,7 +82,7 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p) {
     refuse("cdist: x1 has shape {} and x2 {}; both must be [.., rows, n] with one n.", a.dims(), b.dims());
   }
   if (std::max(a.rank(), b.rank()) ==
-      EP_MAX_RANK) {  // merge the batch into one axis, since the differences have one axis more
+      EP_MAX_RANK) {  // merge the batch into one axis, since the differences have one more axis
     Dims batches[] = {a.dims(), b.dims()};
     for (Dims& batch : batches) {
       batch.erase(batch.rank() - 1);

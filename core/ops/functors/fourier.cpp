@@ -179,7 +179,7 @@ Tensor fft_r2c(const Tensor& input, int64_t dim, double scale) {
   const Tensor source = floating("fft_r2c", input);
   const int32_t axis = axis_of("fft_r2c", dim, source.rank());
   require_length("fft_r2c", source.dims()[axis]);
-  if (source.rank() == EP_MAX_RANK) refuse("fft_r2c: input has rank {}; pairs need one axis more.", source.rank());
+  if (source.rank() == EP_MAX_RANK) refuse("fft_r2c: input has rank {}; pairs need one more axis.", source.rank());
   return transform(OpId::fft_r2c, EP_FFT_REAL_TO_HALF, source, axis, false, source.dims()[axis] / 2 + 1, scale);
 }
 
@@ -332,7 +332,7 @@ Tensor istft(const Tensor& input, int64_t n_fft, std::optional<int64_t> hop_leng
   const Tensor squares = tenon::expand(tenon::square(once), {1, count, n_fft});
   const int64_t all = n_fft + frames.hop * (count - 1), first = center ? n_fft / 2 : 0;
   const int64_t end = length ? first + *length : all - first;
-  if (end <= first) refuse("istft: the result would have {} elements; it must have 1 at least.", end - first);
+  if (end <= first) refuse("istft: the result would have {} elements; it must have at least 1.", end - first);
   const int64_t there = std::min(end, all) - first;
   const Tensor sums = tenon::narrow(overlapped(parts, frames.hop, all), 1, first, there);
   const Tensor weight = tenon::narrow(overlapped(squares, frames.hop, all), 1, first, there);

@@ -52,7 +52,7 @@ Tensor elements(const IndexingOp& op, const Tensor& input, int64_t dim, const Te
     const Tensor list = elements(op, tenon::reshape(input, -1), 0, tenon::reshape(index, -1));
     return tenon::reshape(list, ShapeOf(index).list());
   }
-  if (input.rank() != index.rank() && is_empty(index)) {  // no positions, whatever the rank
+  if (input.rank() != index.rank() && is_empty(index)) {  // no positions, for every rank
     return with_history_of(input, tenon::zeros(index.dims(), input.dtype(), input.device()));
   }
   const Tensor indices = positions_of(op, index);

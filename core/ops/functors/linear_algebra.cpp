@@ -203,7 +203,7 @@ Tensor linalg_matrix_power(const Tensor& input, int64_t n) {
   uint64_t rest = n < 0 ? uint64_t{0} - static_cast<uint64_t>(n) : static_cast<uint64_t>(n);
   if (rest == 0) {
     const Tensor one = tenon::eye(base.dims()[base.rank() - 1], std::nullopt, base.dtype(), base.device());
-    return tenon::where(tenon::zeros_like(base, DType::boolean), base, one);  // which has the history of `base`
+    return tenon::where(tenon::zeros_like(base, DType::boolean), base, one);  // gives the result the history of `base`
   }
   Tensor result;
   for (; rest != 0; rest >>= 1) {

@@ -262,8 +262,8 @@ Tensor per_element(const Tensor& input, const Tensor& var) {
   }
   if (fits) return var;
   refuse(
-      "gaussian_nll_loss: var has shape {}; for input of shape {} it must broadcast to this shape, or have that of "
-      "its rows.",
+      "gaussian_nll_loss: var has shape {}; for input of shape {} it must broadcast to this shape, or have the shape "
+      "of its rows.",
       given, all);
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 void require_matrix(std::string_view op, const Tensor& input) {
   require_defined(op, "input", input);
-  if (input.rank() < 2) refuse("{}: input has shape {}; it must have rank 2 at least.", op, input.dims());
+  if (input.rank() < 2) refuse("{}: input has shape {}; it must have rank at least 2.", op, input.dims());
 }
 
 // The column minus the row of each element of a matrix with the last two axes of `input`.

@@ -77,7 +77,7 @@ Tensor integer_conv_transpose(const Tensor& input, const Tensor& weight, const T
     if (at.stride[i] > 1) {
       Dims apart = x.dims();
       apart[i + 2] *= at.stride[i];
-      Dims pads = Dims::filled(2 * (x.rank() - i - 3), 0);  // of the axes after the new one
+      Dims pads = Dims::filled(2 * (x.rank() - i - 3), 0);  // pads of the axes after the new one
       pads.push_back(0);
       pads.push_back(at.stride[i] - 1);
       const Tensor wide = tenon::pad(tenon::unsqueeze(x, i + 3), pads);

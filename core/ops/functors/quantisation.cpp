@@ -93,7 +93,8 @@ Tensor quantized_matmul(const Tensor& input, const Tensor& input_scale, const Te
   constexpr std::string_view op = "quantized_matmul";
   require_defined(op, "input", input);
   require_defined(op, "other", other);
-  if (block_size < 0 || block_size > INT32_MAX) refuse("{}: block_size is {}.", op, block_size);
+  if (block_size < 0 || block_size > INT32_MAX)
+    refuse("{}: block_size is {}; it must be from 0 to 2^31 - 1.", op, block_size);
   const Numbers left(input_scale, input_zero_point), right(other_scale, other_zero_point), result(scale, zero_point);
   const Tensor a = factor(input), b = factor(other), addend = bias_of(bias, result, dtype);
   const Tensor zero = zero_of(a, left, right, dtype);

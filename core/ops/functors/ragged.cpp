@@ -46,7 +46,7 @@ Bags bags_of(std::string_view op, const Tensor& input, const Tensor& weight, con
     Tensor starts = integers(op, "offsets", offsets);
     if (starts.rank() != 1) refuse("{}: offsets has rank {}; it must be a list.", op, starts.rank());
     if (includes_last) {
-      if (starts.dim(0) == 0) refuse("{}: offsets is empty; with include_last_offset it has one element at least.", op);
+      if (starts.dim(0) == 0) refuse("{}: offsets is empty; with include_last_offset it has at least one element.", op);
       starts = tenon::narrow(starts, 0, 0, starts.dim(0) - 1);
     }
     bags.count = starts.dim(0);

@@ -66,7 +66,7 @@ std::vector<int64_t> parts_between(int64_t length, IntList indices) {
 
 int32_t split_axis(std::string_view op, const Tensor& input, int64_t dim, int32_t least) {
   require_defined(op, "input", input);
-  if (input.rank() < least) refuse("{}: input has shape {}; it must have rank {} at least.", op, input.dims(), least);
+  if (input.rank() < least) refuse("{}: input has shape {}; it must have rank at least {}.", op, input.dims(), least);
   return axis_of(op, dim, input.rank());
 }
 
@@ -258,7 +258,7 @@ Tensor type_as(const Tensor& input, const Tensor& other) {
 
 Tensor fliplr(const Tensor& input) {
   require_defined("fliplr", "input", input);
-  if (input.rank() < 2) refuse("fliplr: input has shape {}; it must have rank 2 at least.", input.dims());
+  if (input.rank() < 2) refuse("fliplr: input has shape {}; it must have rank at least 2.", input.dims());
   return tenon::flip(input, 1);
 }
 Tensor flipud(const Tensor& input) {
@@ -311,7 +311,7 @@ Tensor repeat(const Tensor& input, IntList repeats) {
 
 Tensor repeat_interleave(const Tensor& input, int64_t repeats, std::optional<int64_t> dim) {
   require_defined("repeat_interleave", "input", input);
-  if (repeats < 0) refuse("repeat_interleave: {} repeats are not possible.", repeats);
+  if (repeats < 0) refuse("repeat_interleave: {} repeats are not possible; the number must be at least 0.", repeats);
   const Tensor x = dim ? input : tenon::reshape(input, -1);
   if (x.rank() == 0) refuse("repeat_interleave: a tensor of rank 0 has no axis.");
   const int32_t axis = axis_of("repeat_interleave", dim.value_or(0), x.rank());
@@ -319,7 +319,7 @@ Tensor repeat_interleave(const Tensor& input, int64_t repeats, std::optional<int
   SymDims expanded = sizes(x), dims = expanded;
   int64_t length = 0;
   if (__builtin_mul_overflow(hint_of(dims[axis]), repeats, &length))
-    refuse("repeat_interleave: {} repeats are too many.", repeats);
+    refuse("repeat_interleave: {} repeats make the axis longer than 2^63 - 1.", repeats);
   if (x.rank() == EP_MAX_RANK) {
     const Tensor positions = tenon::arange(length, DType::i64, x.device());
     return tenon::gather_slices(x, axis, tenon::floor_divide(positions, Scalar(repeats)));

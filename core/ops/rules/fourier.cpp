@@ -24,7 +24,7 @@ Status infer_fourier(const Call& call, typename Call::Meta* outputs) {
     return infer::wrong(call.op->name, "the last axis of input of shape {} must hold pairs.", dims);
   }
   if (from_real && dims.rank() == EP_MAX_RANK) {
-    return infer::wrong(call.op->name, "input has rank {}; pairs need one axis more.", dims.rank());
+    return infer::wrong(call.op->name, "input has rank {}; pairs need one more axis.", dims.rank());
   }
   if (!expect(dims[at.axis] >= 1) || (at.form == EP_FFT_HALF_TO_REAL && !expect(length >= 1))) {
     return infer::wrong(call.op->name, "{} elements of shape {} make {} along axis {}; there must be at least 1.",

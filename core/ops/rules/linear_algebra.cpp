@@ -33,8 +33,8 @@ Traits traits_of(int32_t op) {
     case EP_LINEAR_LOG_DETERMINANT: return {2, true, 0};
     case EP_LINEAR_LU:
     case EP_LINEAR_QR: return {2, false, 0};
-    case EP_LINEAR_SVD: return {3, false, 0};                      // or only the values
-    case EP_LINEAR_EIGEN: return {2, true, EP_LINEAR_FLAG_UPPER};  // or only the values
+    case EP_LINEAR_SVD: return {3, false, 0};                      // one result if only the values are computed
+    case EP_LINEAR_EIGEN: return {2, true, EP_LINEAR_FLAG_UPPER};  // one result if only the values are computed
     default: return {1, true, 0};
   }
 }

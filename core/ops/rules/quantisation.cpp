@@ -236,7 +236,7 @@ Status infer_quantized_matmul(const Call& call, typename Call::Meta* outputs) {
   TENON_RETURN_IF_ERROR(require_given(call, {kLeft, kRight}));
   const auto& a = call.inputs[kLeft]->dims();
   const auto& b = call.inputs[kRight]->dims();
-  if (a.rank() < 2 || b.rank() < 2) return infer::wrong(op, "shapes {} and {} must have rank 2 at least.", a, b);
+  if (a.rank() < 2 || b.rank() < 2) return infer::wrong(op, "shapes {} and {} must have rank at least 2.", a, b);
   TENON_ASSIGN_OR_RETURN(const auto shape, infer::matmul<typename Call::Size>(op, a, b));
   if (!expect(shape.k >= 1)) return infer::wrong(op, "input of shape {} has rows of no elements.", a);
   TENON_RETURN_IF_ERROR(require_factor(call, kLeft, "input"));

@@ -79,7 +79,7 @@ void discard(Layer& layer, Kind kind, void* handle);
 template <class Kept, class Handle, Kind kind>
 struct CreatedArgument {
   CreatedArgument(Call& call, Handle** given) : out(given), made(untouched()) {
-    if (out == nullptr) call.refuse("A01", "the place for the new handle is NULL");
+    if (out == nullptr) call.refuse("A01", "the pointer to the new handle is NULL");
   }
   Handle** pass() { return &made; }
   void after(Call& call, ep_status status) {
@@ -88,7 +88,7 @@ struct CreatedArgument {
       return;
     }
     if (made == nullptr || made == untouched()) {
-      return call.blame("R01", fmt::format("it said OK and gave no {}", kind_names[static_cast<int>(kind)]));
+      return call.blame("R01", fmt::format("it returned OK and gave no {}", kind_names[static_cast<int>(kind)]));
     }
     object.reset(new Kept(call.layer, made));
   }
@@ -133,7 +133,7 @@ inline bool is_launch(Slot slot) {
 template <class T>
 struct ValueArgument {
   ValueArgument(Call& call, T* given) : out(given) {
-    if (out == nullptr && !is_launch(call.slot())) call.refuse("A01", "the place for the answer is NULL");
+    if (out == nullptr && !is_launch(call.slot())) call.refuse("A01", "the pointer to the answer is NULL");
     std::memset(&written, 0x5a, sizeof written);
     before = written;
   }
@@ -169,7 +169,7 @@ template <class T, uint32_t type>
 struct InfoArgument {
   InfoArgument(Call& call, T* given) : out(given) {
     if (out == nullptr) {
-      call.refuse("A01", "the place for the answer is NULL");
+      call.refuse("A01", "the pointer to the answer is NULL");
     } else if (out->struct_type != type || out->struct_size != sizeof(T)) {
       call.refuse("T01", fmt::format("the answer's struct_size is {} and its struct_type {}", out->struct_size,
                                      out->struct_type));

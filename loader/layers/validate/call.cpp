@@ -90,8 +90,7 @@ Object* Call::enter(Kind kind, const void* handle) {
 void Call::check_unused(Object& object) {
   const std::vector<const Stream*> busy = Objects::instance().unseen(object.uses);
   if (busy.empty()) return;
-  note("M06",
-       fmt::format("work that uses the {} has not been seen to be done; the layer waits for it", object.kind_name()));
+  note("M06", fmt::format("work that uses the {} is not known to be done; the layer waits for it", object.kind_name()));
   for (const Stream* stream : busy) {
     if (stream->alive) drain.push_back({stream->layer, static_cast<ep_stream*>(stream->inner)});
   }

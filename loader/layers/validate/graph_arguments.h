@@ -20,7 +20,7 @@ struct Argument<const ep_graph_desc*> {
 
   const ep_graph_desc* desc;
   ep_graph_desc inner{};
-  std::vector<ep_buffer> buffers;  // by value
+  std::vector<ep_buffer> buffers;  // indexed by value
   std::vector<Memory*> constants;  // by value; null: none was given
 };
 
@@ -28,7 +28,7 @@ struct Argument<const ep_graph_desc*> {
 template <>
 struct Argument<ep_graph_answer*> {
   Argument(Call& call, ep_graph_answer* given) : out(given) {
-    if (out == nullptr) call.refuse("A01", "the place for the answers is NULL");
+    if (out == nullptr) call.refuse("A01", "the pointer to the answers is NULL");
   }
   void make_room(uint32_t count) {
     room.assign(count + 1, {});

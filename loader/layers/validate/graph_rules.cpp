@@ -11,7 +11,7 @@
 namespace tenon::loader::validate {
 namespace {
 
-constexpr uint64_t block_alignment = 256;  // of workspace
+constexpr uint64_t block_alignment = 256;  // required alignment of workspace
 constexpr uint64_t known_flags = EP_GRAPH_VALUE_INPUT | EP_GRAPH_VALUE_OUTPUT | EP_GRAPH_VALUE_CONSTANT;
 constexpr int32_t first_test_kind = 0x10000;
 constexpr uint64_t longest_reason = 4096;
@@ -280,7 +280,7 @@ void Argument<ep_graph_answer*>::after(Call& call, ep_status status) {
   if (changed(room.size() - 1)) return call.blame("T01", "it wrote more answers than there are nodes");
   for (size_t i = 0; i + 1 < room.size(); ++i) {
     if (wanted == changed(i)) continue;
-    return wanted ? call.blame("R01", fmt::format("it said OK and did not answer for node {}", i))
+    return wanted ? call.blame("R01", fmt::format("it returned OK and did not answer for node {}", i))
                   : call.blame("E01", "it failed and wrote an answer");
   }
 }
@@ -368,7 +368,7 @@ void before(Tag<Slot::graph_launch>, Call& call, GraphHandle& graph, StreamHandl
 void after(Tag<Slot::graph_launch>, Call& call, ep_status status, GraphHandle& graph, StreamHandle& stream,
            Argument<const ep_graph_launch*>& launch, Argument<ep_fault*>& fault, Error&) {
   if (status == EP_STATUS_FAULT) {
-    if (!call.layer->synchronous()) return call.blame("F01", "a launch on an asynchronous device answered FAULT");
+    if (!call.layer->synchronous()) return call.blame("F01", "a launch on an asynchronous device returned FAULT");
     const ep_fault& told = fault.written;
     if (told.tag != launch.inner.tag || told.code <= 0 || EP_FAULT_NODE(told.flags) >= graph.object->node_count) {
       call.blame("G07", fmt::format("it answered FAULT with tag {}, code {} and node {} of {}", told.tag, told.code,

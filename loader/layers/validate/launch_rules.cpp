@@ -10,7 +10,7 @@
 namespace tenon::loader::validate {
 namespace {
 
-constexpr uint64_t block_alignment = 256;   // of workspace
+constexpr uint64_t block_alignment = 256;   // required alignment of workspace
 constexpr int64_t most_compared = 1 << 14;  // elements: the overlap of larger operands is not compared
 
 // An operand as launched: its shape, and the number of bytes from its first element to the end of its last.
@@ -62,16 +62,17 @@ void check_shape(Call& call, const Primitive& primitive, const ep_shape& shape, 
   const ep_operand_desc& desc = primitive.desc.operands[index];
   const std::string name = Operand{&desc, nullptr, nullptr}.name();
   if (shape.rank != desc.rank || (desc.rank > 0 && (shape.dims == nullptr || shape.strides == nullptr))) {
-    return call.refuse("P08",
-                       fmt::format("{} is given the rank {}, the descriptor has {}", name, shape.rank, desc.rank));
+    return call.refuse(
+        "P08", fmt::format("{} has rank {} in the launch, but {} in the descriptor", name, shape.rank, desc.rank));
   }
   for (int32_t axis = 0; axis < desc.rank; ++axis) {
     const int64_t dim = shape.dims[axis], stride = shape.strides[axis];
     const bool fits = (desc.dims[axis] == EP_ANY || desc.dims[axis] == dim) &&
                       (desc.strides[axis] == EP_ANY || desc.strides[axis] == stride);
     if (fits && dim > 0 && stride >= 0) continue;
-    return call.refuse("P08", fmt::format("{} is given dim {} and stride {} at axis {}; the descriptor says {} and {}",
-                                          name, dim, stride, axis, desc.dims[axis], desc.strides[axis]));
+    return call.refuse(
+        "P08", fmt::format("{} has dim {} and stride {} at axis {} in the launch; the descriptor has {} and {}", name,
+                           dim, stride, axis, desc.dims[axis], desc.strides[axis]));
   }
 }
 
@@ -286,7 +287,7 @@ void before(Tag<Slot::primitive_launch>, Call& call, PrimitiveHandle& primitive,
 void after(Tag<Slot::primitive_launch>, Call& call, ep_status status, PrimitiveHandle& primitive, StreamHandle& stream,
            Argument<const ep_launch*>& launch, Argument<ep_fault*>& fault, Error&) {
   if (status == EP_STATUS_FAULT) {
-    if (!call.layer->synchronous()) return call.blame("F01", "a launch on an asynchronous device answered FAULT");
+    if (!call.layer->synchronous()) return call.blame("F01", "a launch on an asynchronous device returned FAULT");
     if (fault.written.tag != launch.inner.tag || fault.written.code <= 0) {
       call.blame("F01", "it answered FAULT and did not fill out_fault with the launch's tag and a code");
     }
@@ -309,7 +310,7 @@ void before(Tag<Slot::primitive_pack>, Call& call, PrimitiveHandle& primitive, S
             Error&) {
   if (call.refused()) return;
   const Primitive& made = *primitive.object;
-  if (made.info.pack_operand == 0) return call.refuse("P08", "the primitive wants no operand packed");
+  if (made.info.pack_operand == 0) return call.refuse("P08", "the primitive packs no operand");
   check_range(call, *dst.object, dst.offset, made.info.pack_bytes, "the packed operand");
   ep_launch plain{};
   const Operand operand = operand_of(made, plain, made.info.pack_operand - 1);

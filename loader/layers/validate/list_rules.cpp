@@ -63,7 +63,7 @@ std::vector<Access> moved(const RecordedCommands& recorded,
 void Argument<ep_stream*>::after(Call& call, ep_status status) const {
   if (object == nullptr || object->recording == nullptr || status != EP_STATUS_OK) return;
   if (records_or_ends(call.slot()) && call.slot() != Slot::command_list_begin) return;
-  call.blame("K01", "it said OK, and the stream records");
+  call.blame("K01", "it returned OK, and the stream records");
 }
 
 Argument<const ep_command_list_desc*>::Argument(Call& call, const ep_command_list_desc* given) {
@@ -108,7 +108,7 @@ void before(Tag<Slot::command_list_begin>, Call& call, StreamHandle& stream,
   if (call.refused()) return;
   const bool idle = stream.object->point <= Objects::instance().seen.at(stream.object->number);
   if (stream.object->recording == nullptr && !idle) {
-    call.refuse("K04", "the work of the stream has not been seen to be done");
+    call.refuse("K04", "the host has not observed that the work of the stream is done");
   }
   const std::vector<Access> bindings = bindings_of(desc);
   for (size_t i = 0; i < bindings.size(); ++i) {
@@ -158,7 +158,7 @@ void before(Tag<Slot::command_list_replay>, Call& call, ListHandle& list, Stream
   if (call.refused()) return;
   const RecordedCommands& recorded = list.object->recorded;
   if (!Objects::instance().unseen(list.object->uses).empty()) {
-    return call.refuse("K05", "the last replay of the list has not been seen to be done");
+    return call.refuse("K05", "the host has not observed that the last replay of the list is done");
   }
   if (replay.buffers.size() != recorded.bindings.size()) {
     return call.refuse("K06", fmt::format("the replay gives {} buffers for {} bindings", replay.buffers.size(),

@@ -67,9 +67,9 @@ void before(Tag<Slot::memory_allocate>, Call& call, Device&, Argument<uint32_t>&
             Argument<ep_memory**>&, Error&) {
   if (call.refused()) return;
   const auto& pools = call.layer->info.pools;
-  if (size.value == 0) call.refuse("A01", "a block of 0 bytes was asked for");
+  if (size.value == 0) call.refuse("A01", "a block of 0 bytes was requested");
   if (pool.value >= pools.size()) {
-    return call.refuse("A01", fmt::format("pool {} was asked for; there are {}", pool.value, pools.size()));
+    return call.refuse("A01", fmt::format("pool {} was requested; there are {} pools", pool.value, pools.size()));
   }
   if ((pools[pool.value].flags & EP_POOL_FLAG_IMAGE) != 0) {
     return call.refuse(
@@ -78,7 +78,7 @@ void before(Tag<Slot::memory_allocate>, Call& call, Device&, Argument<uint32_t>&
   const uint64_t largest = pools[pool.value].largest_allocation;
   if (largest != 0 && size.value > largest) {
     call.refuse("A01",
-                fmt::format("{} bytes were asked for; the pool's largest_allocation is {}", size.value, largest));
+                fmt::format("{} bytes were requested; the pool's largest_allocation is {}", size.value, largest));
   }
 }
 
@@ -116,7 +116,7 @@ void after(Tag<Slot::memory_map>, Call& call, ep_status status, Device&, MemoryH
   Memory& block = *memory.object;
   const MemoryPool* pool = pool_of(block);
   const auto address = reinterpret_cast<uintptr_t>(out.written);
-  if (out.written == nullptr) return call.blame("R01", "it said OK and gave no address");
+  if (out.written == nullptr) return call.blame("R01", "it returned OK and gave no address");
   if (pool != nullptr && !block.imported && address % pool->minimum_alignment != 0) {
     call.blame("M03", fmt::format("the block's address ends in {}; the pool's minimum_alignment is {}",
                                   address % pool->minimum_alignment, pool->minimum_alignment));
@@ -168,7 +168,7 @@ void after(Tag<Slot::copy>, Call&, ep_status status, StreamHandle& stream, Buffe
            Error&) {
   if (stream.object->recording != nullptr) {
     note_recorded(*stream.object, status, nullptr, accesses_of(dst, src, size.value));
-    status = status == EP_STATUS_OK ? EP_STATUS_BUSY : status;  // nothing runs
+    status = status == EP_STATUS_OK ? EP_STATUS_BUSY : status;  // a stream that records runs nothing
   }
   if (status != EP_STATUS_OK) return;
   submitted(*stream.object, {dst.object, src.object});
@@ -215,7 +215,7 @@ void after(Tag<Slot::peer_open>, Call& call, ep_status status, Device&, Device&,
 
 void before(Tag<Slot::peer_copy>, Call& call, StreamHandle&, Buffer& dst, Device&, Buffer& src, Number& size, Error&) {
   if (call.layer->peers.count(call.peer) == 0) {
-    return call.refuse("M10", fmt::format("peer_open of the peer {} has not said OK", call.peer->spelling));
+    return call.refuse("M10", fmt::format("peer_open of the peer {} has not returned OK", call.peer->spelling));
   }
   if (dst.object != nullptr) check_range(call, *dst.object, dst.offset, size.value, "the destination");
   if (src.object != nullptr) check_range(call, *src.object, src.offset, size.value, "the source");

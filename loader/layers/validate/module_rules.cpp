@@ -10,7 +10,7 @@
 namespace tenon::loader::validate {
 namespace {
 
-constexpr uint64_t block_alignment = 256;  // of workspace and scratch
+constexpr uint64_t block_alignment = 256;  // required alignment of workspace and scratch
 constexpr uint32_t least_buffers = 16;
 constexpr uint64_t least_parameter_bytes = 1024;
 constexpr uint64_t known_flags = EP_ENTRY_FLAG_FAULTS | EP_ENTRY_FLAG_WORKSPACE | EP_ENTRY_FLAG_SCRATCH;
@@ -224,7 +224,7 @@ void before(Tag<Slot::kernel_launch>, Call& call, KernelHandle& kernel, StreamHa
 void after(Tag<Slot::kernel_launch>, Call& call, ep_status status, KernelHandle& kernel, StreamHandle& stream,
            Argument<const ep_kernel_launch*>& launch, Argument<ep_fault*>& fault, Error&) {
   if (status == EP_STATUS_FAULT) {
-    if (!call.layer->synchronous()) return call.blame("F01", "a launch on an asynchronous device answered FAULT");
+    if (!call.layer->synchronous()) return call.blame("F01", "a launch on an asynchronous device returned FAULT");
     if (fault.written.tag != launch.inner.tag || fault.written.code <= 0) {
       call.blame("F01", "it answered FAULT and did not fill out_fault with the launch's tag and a code");
     }

@@ -83,7 +83,7 @@ struct Memory : Object {
     ep_operand_desc layout;
     uint64_t bytes;
   };
-  std::map<uint64_t, Opaque> values;  // by offset
+  std::map<uint64_t, Opaque> values;  // indexed by offset
 };
 
 // The recording of a stream. The command list keeps it.
@@ -180,7 +180,7 @@ struct Kernel : Object {
 
 struct Module : Object {
   Module(Layer* layer, ep_module* handle) : Object(Kind::module, layer, handle) {}
-  std::map<std::string, ep_module_entry> entries;  // by name
+  std::map<std::string, ep_module_entry> entries;  // indexed by name
   std::vector<Kernel*> kernels;                    // returned to the host; destroyed with the module
 };
 
@@ -211,7 +211,7 @@ struct Objects {
 
   std::mutex mutex;
   std::unordered_map<const void*, std::unique_ptr<Object>> objects;
-  std::unordered_map<const ep_device*, Layer*> devices;  // also closed ones, until the handle is used again
+  std::unordered_map<const ep_device*, Layer*> devices;  // includes closed devices, until the handle is used again
   std::vector<Stream*> streams;  // by number, also destroyed ones; null: the number is free, all its work was seen
   Clock seen;                    // work that the host has seen done
   Clock seen_alone;              // the part of `seen` that follows from the order within each stream alone

@@ -24,7 +24,7 @@ void check_known(Call& call, ep_status status, const ep_primitive_desc& desc) {
   if (status != EP_STATUS_OK || desc.kind >= first_test_kind) return;
   const Status known = descriptor::check_descriptor(desc);
   if (known.code() == Code::unsupported) {
-    call.blame("P02", fmt::format("it said OK to a descriptor that this host does not know: {}", known.message()));
+    call.blame("P02", fmt::format("it returned OK for a descriptor that this host does not know: {}", known.message()));
   }
 }
 

@@ -69,7 +69,7 @@ void before(Tag<Slot::stream_create>, Call&, Device&, Argument<const ep_stream_d
 void after(Tag<Slot::stream_create>, Call&, ep_status, Device&, Argument<const ep_stream_desc*>&,
            Argument<ep_stream**>&, Error&);
 
-// Records that work that uses `objects` was submitted to `stream`. Null objects are ignored.
+// Notes that submitted work of `stream` uses `objects`. Null objects are ignored.
 void submitted(Stream& stream, std::initializer_list<Object*> objects);
 
 void before(Tag<Slot::stream_destroy>, Call&, Device&, StreamHandle&);

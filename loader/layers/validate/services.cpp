@@ -46,7 +46,7 @@ ep_error* error_make(const ep_host* host, ep_status status, ep_string sentence, 
   const bool known = status > EP_STATUS_OK && status <= EP_STATUS_INTERNAL;
   if (!known) blame(host, "H02", "error_make", fmt::format("status {} is not a failure", status));
   if (!is_text(sentence) || sentence.size == 0 || !is_text(remedy)) {
-    blame(host, "H02", "error_make", "an error needs a sentence");
+    blame(host, "H02", "error_make", "an error needs a message");
   }
   const ep_status told = known ? status : EP_STATUS_INTERNAL;
   if (!still_there(host, "error_make")) return make_error(told, view_of(sentence), view_of(remedy));

@@ -68,7 +68,7 @@ void before(Tag<Slot::stream_destroy>, Call& call, Device&, StreamHandle& stream
   if (stream.object == nullptr || call.layer->synchronous() || call.layer->lost) return;
   if (stream.object->recording != nullptr) call.note("K04", "it records, and the host has not ended the recording");
   if (stream.object->point <= Objects::instance().seen.at(stream.object->number)) return;
-  call.note("M06", "its work has not been seen to be done; the layer waits for it");
+  call.note("M06", "its work is not known to be done; the layer waits for it");
   call.drain.push_back({call.layer, stream.pass()});
 }
 
@@ -154,7 +154,7 @@ void before(Tag<Slot::event_elapsed>, Call& call, EventHandle& begin, EventHandl
       return call.refuse("S10", "an event was not recorded on a stream with EP_STREAM_FLAG_TIMED");
     }
     if (Objects::instance().seen.at(event->point.stream) < event->point.number) {
-      return call.refuse("S10", "an event has not been seen to fire");
+      return call.refuse("S10", "the host has not observed that an event has fired");
     }
   }
 }

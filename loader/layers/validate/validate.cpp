@@ -21,7 +21,7 @@ bool is_submission(Slot slot) {
 void check_lost(Call& call, ep_status status, bool lost_before) {
   if (status == EP_STATUS_DEVICE_LOST) call.layer->lost = true;
   if (status != EP_STATUS_OK || !lost_before || !is_submission(call.slot())) return;
-  call.blame("D02", "it said OK after the device was lost");
+  call.blame("D02", "it returned OK after the device was lost");
 }
 
 void check_status(Call& call, ep_status status) {

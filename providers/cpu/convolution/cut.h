@@ -8,8 +8,9 @@
 
 namespace tenon::provider::cpu {
 
-constexpr int64_t kFewChannels = 16;         // channels of SRC; with fewer, a copy into a frame pays
-constexpr int64_t kPanelBytes = 192 * 1024;  // of weights per pass over the pixels, so that they stay in the L2 cache
+constexpr int64_t kFewChannels = 16;  // channels of SRC; with fewer, a copy into a frame pays
+// Bytes of weights per pass over the pixels, so that they stay in the L2 cache.
+constexpr int64_t kPanelBytes = 192 * 1024;
 
 // Weights are packed as [panel][tap][channel][column].
 struct Cut {

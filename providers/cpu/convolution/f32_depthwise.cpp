@@ -38,7 +38,8 @@ HWY_INLINE void results_at(const DepthwiseRow& row, int64_t x, int64_t c, int64_
   for (int i = 0; i < kCount; ++i) finish<kWhole>(row, sum[i], (x + i) * row.channels + c, count);
 }
 
-// The same for 3 x 3 adjacent taps and results that are kStep pixels apart: adjacent results share loads.
+// Like the function above, for 3 x 3 adjacent taps and results that are kStep pixels apart: adjacent results share
+// loads.
 template <int kStep, int kCount>
 HWY_INLINE void three_by_three_at(const DepthwiseRow& row, int64_t x, int64_t c, const V* held) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(D()));

@@ -51,7 +51,7 @@ HWY_INLINE void rows_of_results(const DepthwisePlane& plane, int64_t y, int64_t 
   for (int i = 0; i < kRows; ++i) finish_vector(plane, sum[i], (y + i) * plane.dst_row + x, count);
 }
 
-// The same for one row and any taps.
+// Like the function above, for one row and any taps.
 template <int kStep>
 HWY_INLINE void row_of_results(const DepthwisePlane& plane, int64_t y, int64_t x, int64_t count) {
   V sum = hn::Set(D(), plane.bias);

@@ -69,7 +69,7 @@ class Finisher {
   };
   int32_t other_ = -1;  // operand number in the descriptor
   Bound low_, high_;
-  int64_t elements_ = 1;  // of DST
+  int64_t elements_ = 1;  // elements of DST
   Tail tail_;
 };
 

@@ -27,7 +27,7 @@ struct Tile {
   int64_t taps;
   int64_t depth;
   int64_t panels;
-  int64_t panel_floats;  // of weights, between panels
+  int64_t panel_floats;  // floats between two panels of the weights
   int64_t ahead;         // prefetch distance: floats beyond the weights that a tile reads
   int64_t ahead_step;    // prefetch step: floats between prefetches; one step per channel
   int32_t rows;          // at most TileKernels::rows
@@ -49,8 +49,8 @@ TileKernels tile_kernels(SimdLevel level);
 // dst[x, c] = sum over t of src[x * step + offsets[t] + c] * weights[t, c].
 struct DepthwiseRow {
   const float* src;        // the first tap of the first result
-  const int64_t* offsets;  // of the taps within SRC, in elements
-  const int32_t* places;   // of the same taps: their numbers in `weights`
+  const int64_t* offsets;  // by tap: its offset in SRC, in elements
+  const int32_t* places;   // by tap: its number in `weights`
   int64_t taps;
   int64_t step;          // elements in src between adjacent results
   const float* weights;  // [all taps, channels]

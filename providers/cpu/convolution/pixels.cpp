@@ -15,7 +15,7 @@ constexpr int64_t kMostPixels = 64;
 constexpr int64_t kMostSingles = 4;           // pixels beyond the last whole vector that are computed without vectors
 constexpr int64_t kColumnBytes = 640 * 1024;  // so that columns stay in the L2 cache
 constexpr int64_t kWeightBytes = 3 << 20;     // least size of the weight; packing a smaller one in the cache is faster
-constexpr int64_t kPointBytes = 1 << 20;      // of one tap
+constexpr int64_t kPointBytes = 1 << 20;      // bytes of the weights of one tap
 
 class PixelsPrimitive final : public ep_primitive {
  public:

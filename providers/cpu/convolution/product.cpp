@@ -19,14 +19,14 @@ namespace tenon::provider::cpu {
 namespace {
 
 constexpr int64_t kAhead = 256;                 // prefetch distance of weights to the L1 cache, in floats
-constexpr int64_t kFarAhead = 4096;             // the same if every weight is read once
+constexpr int64_t kFarAhead = 4096;             // the prefetch distance if every weight is read once
 constexpr int64_t kFewProducts = 64 * 64 * 64;  // a smaller matmul must have the bits of one whose matrix may change
 // oneDNN computes a matmul of several rows with longer sums, because a panel of 64 columns then no longer fits in the
 // L2 cache.
 constexpr int64_t kLongSums = 3072;
 constexpr int64_t kWorthPacking = 512;  // pixels from which on packing a weight at each launch pays
 constexpr int64_t kWorthPlanes = 32;    // channels from which on copying images to channels last pays
-constexpr int32_t kMostRows = 16;       // of any kernel
+constexpr int32_t kMostRows = 16;       // rows of the largest kernel
 
 uint64_t aligned(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 

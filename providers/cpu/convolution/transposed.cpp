@@ -75,7 +75,7 @@ class TransposedPrimitive final : public ep_primitive {
   void pack_panel(int64_t panel, float* dst, const float* src) const {
     const int64_t tap = panel / tap_panels_, first = panel % tap_panels_ * kernels_.columns;
     const int64_t columns = std::min<int64_t>(kernels_.columns, images_.out - first);
-    const int64_t* strides = images_.weight_strides;  // of channel, result channel, and the taps
+    const int64_t* strides = images_.weight_strides;  // strides of channel, result channel, and the taps
     src += first * strides[1] + tap / images_.kernel[1] * strides[2] + tap % images_.kernel[1] * strides[3];
     dst += panel_at(panel);
     for (int64_t c = 0; c < images_.in; ++c, dst += width(first)) {

@@ -10,11 +10,11 @@ namespace {
 constexpr int64_t kPositions = 16;
 constexpr int64_t kGap = 16;     // floats between arrays, so that arrays of power-of-two length do not share cache sets
 constexpr int64_t kAhead = 256;  // prefetch distance of weights to the L1 cache, in floats
-constexpr int32_t kMostRows = 16;                           // of any kernel
+constexpr int32_t kMostRows = 16;                           // rows of the largest kernel
 constexpr int64_t kLeastChannels = 16, kLeastSquares = 24;  // with fewer, the direct method is faster
 constexpr int64_t kPartSquares = 56;         // with fewer per thread, threads share all squares and divide the panels
 constexpr int64_t kSharedGroup = 256;        // shared squares that are multiplied by the weights of one panel
-constexpr int64_t kOwnGroup = 128;           // likewise for squares of one thread
+constexpr int64_t kOwnGroup = 128;           // squares of one thread that are multiplied by the weights of one panel
 constexpr int64_t kChunk = 256;              // channels of weights, so that they stay in the L2 cache
 constexpr int64_t kKeptBytes = 5 << 20;      // most transformed weights, so that they stay in the L3 cache
 constexpr int64_t kSquareBytes = 256 << 10;  // most transformed squares, so that they stay in the L2 cache

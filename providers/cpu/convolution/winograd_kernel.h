@@ -31,7 +31,7 @@ struct WinogradResults {
   const float* sums;  // [position][columns], one or two whole vectors
   int64_t position;
   const float* bias;   // NULL: none
-  int64_t offsets[4];  // of each pixel in DST; -1: the pixel is outside DST
+  int64_t offsets[4];  // by pixel: its offset in DST; -1: the pixel is outside DST
   float* dst;
   int32_t columns;  // columns in DST
   Finish finish;

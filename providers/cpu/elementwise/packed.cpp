@@ -82,7 +82,7 @@ class PackedCopyPrimitive final : public ep_primitive {
       for (int64_t i = blocks * part / parts; i < blocks * (part + 1) / parts; ++i) {
         const int64_t first = i * block;
         const int64_t n = std::min(block, count - first);
-        alignas(64) double values[block];  // or integers of the wide type
+        alignas(64) double values[block];  // large enough for integers of the wide type too
         write(to, dst, first, n, read(from, src, first, n, values), values);
       }
     });

@@ -26,7 +26,8 @@ Compiler& compiler_of(ep_device* device) { return static_cast<OpenDevice*>(devic
 
 ep_status dialect_info(ep_device* device, uint32_t index, ep_dialect_info* out_info, ep_error** error) {
   const ep_host* host = device->host;
-  if (index != 0) return fail(host, error, EP_STATUS_NOT_FOUND, "cpu compiles one dialect; there is no %u.", index);
+  if (index != 0)
+    return fail(host, error, EP_STATUS_NOT_FOUND, "cpu compiles one dialect; there is no dialect %u.", index);
   const Toolchain& tools = compiler_of(device).toolchain();
   if (!tools.sentence.empty()) return fail_text(host, error, EP_STATUS_NOT_FOUND, tools.sentence, tools.remedy);
   ep_dialect_info info = c_dialect();

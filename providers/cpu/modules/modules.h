@@ -20,7 +20,7 @@ struct ep_kernel {
   uint32_t parameter_bytes = 0;
   ep_kernel_info info{};                 // if unknown: one item per call
   uint64_t local_stride = 0;             // bytes of local memory per thread, a multiple of 64; 0: none
-  void* function = nullptr;              // of type Entry or FaultEntry (launch.cpp)
+  void* function = nullptr;              // an Entry or a FaultEntry (launch.cpp)
   std::atomic<uint64_t> short_shape{0};  // a launch shape that was too short to divide among threads; 0: none
   std::atomic<uint64_t> long_shape{0};   // the last launch shape that was divided among threads; 0: none
   std::atomic<int64_t> long_time{0};     // the least time of such a launch, summed over threads, in nanoseconds

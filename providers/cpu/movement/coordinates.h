@@ -41,7 +41,7 @@ class Coordinates {
   int32_t count_;   // number of coordinates per position
   int64_t stride_;  // elements between coordinates
   Axes places_;     // outer axes of INDICES
-  Axes batch_;      // the same dims, with strides of the whole
+  Axes batch_;      // the same dims, with the strides of the whole tensor
   Axes named_;
 };
 

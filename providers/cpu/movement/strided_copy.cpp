@@ -70,7 +70,7 @@ void move_tile(TileFunction fill, T* dst, int64_t dst_stride, const T* src, int6
   }
 }
 
-// The same for any number of rows and columns.
+// Like the function above, for any number of rows and columns.
 template <class T>
 void move_tiles(TileFunction fill, T* dst, int64_t dst_stride, const T* src, int64_t src_stride, int64_t rows,
                 int64_t columns) {

@@ -106,7 +106,7 @@ bool is_packed(const ep_primitive_desc& desc) {
   const ep_operand_desc& weights = *operand(desc, EP_ROLE_SRC_B);
   return weights.rank == 2 && (weights.flags & EP_OPERAND_FLAG_CONSTANT) != 0;
 }
-// The same dims and dtype, dense and row-major.
+// A descriptor with the same dims and dtype, dense and row-major.
 dnnl::memory::desc in_rows(const dnnl::memory::desc& desc) {
   const dnnl::memory::dims dims = desc.dims();
   dnnl::memory::dims strides(dims.size(), 1);

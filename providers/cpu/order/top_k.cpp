@@ -170,7 +170,7 @@ class TopKPrimitive final : public ep_primitive {
     return sorts_all(k, length) ? length : std::min(2 * k + std::clamp<int64_t>(length / 8, 64, spare), length);
   }
   static bool sorts_all(int64_t k, int64_t length) { return 8 * k > length && length > 256; }
-  // The bytes of the list, plus as many and the counts for sorting it.
+  // The bytes of the list, of a copy for sorting, and of the counts for sorting.
   int64_t room_bytes(int64_t room) const { return (2 * room * entry_ + radix_counts(room) * 8 + 63) / 64 * 64; }
 
   template <class Type>

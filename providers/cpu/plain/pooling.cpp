@@ -156,7 +156,7 @@ void pool_row(const Plane& p, const Line& shared, int32_t op, const T* src, int6
 
 // The window of a result. All windows whose taps lie within the line have the same offsets.
 struct Window {
-  std::vector<int64_t> offsets;  // of the taps within SRC, relative to the result's position in its line
+  std::vector<int64_t> offsets;  // by tap: its offset in SRC, relative to the result's position in its line
   int64_t count = 1;             // divisor of a sum
   bool whole = false;            // all taps lie within the line
 
@@ -291,7 +291,7 @@ class PoolingPrimitive final : public ep_primitive {
   // How planes are copied side by side: as many as a vector has lanes, for a strip of rows of DST and the rows of SRC
   // that it reads.
   struct Strips {
-    int64_t lanes = 0, rows = 0, count = 0;  // of DST: rows per strip, strips per plane
+    int64_t lanes = 0, rows = 0, count = 0;  // lanes of DST, rows per strip, strips per plane
     int64_t meets = 0;                       // rows of SRC that a row of DST reads
     int64_t line = 0, most = 0;              // elements of a row of SRC, and of all rows that a strip reads
 

@@ -10,7 +10,7 @@ namespace tenon::provider::cpu {
 // dst[c] = max over t of src[offsets[t] + c] (NaN if one is NaN), or the sum over t divided by `divisor`.
 struct PoolWindow {
   const float* src;
-  const int64_t* offsets;  // of the taps within SRC, in elements
+  const int64_t* offsets;  // by tap: its offset in SRC, in elements
   int64_t taps;
   float* dst;
   int64_t channels;  // at least the lanes of a vector

@@ -8,19 +8,19 @@
 namespace tenon::provider::cpu {
 
 constexpr int32_t kDotColumns = 32;  // per panel of weights
-constexpr int32_t kDotRows = 14;     // of the largest tile
+constexpr int32_t kDotRows = 14;     // rows of the largest tile
 
 enum class DotResult : uint8_t { i32, f32, u8, i8 };
 
 // How sums become results: they are corrected, scaled and stored.
 struct DotResults {
-  int32_t columns;             // of DST, at most kDotColumns
+  int32_t columns;             // columns of DST, at most kDotColumns
   const int32_t* added;        // by column: the correction for the zero points, added to the sum
   const int32_t* weight_zero;  // by column, or NULL if all are 0: times the row's sum, it is subtracted
   DotResult result;
   const float* factor;  // by column: the scale of the sum; ignored if DST is i32
-  const float* bias;    // by column
-  int32_t zero_point;   // of DST
+  const float* bias;    // indexed by column
+  int32_t zero_point;   // the zero point of DST
   char* dst;
   int64_t dst_row;  // elements between rows
 };

@@ -15,7 +15,7 @@
 namespace tenon::provider::cpu {
 namespace {
 
-constexpr int64_t kGroupBytes = 256 * 1024;  // of the panels that several blocks read, one block after the other
+constexpr int64_t kGroupBytes = 256 * 1024;  // bytes of the panels that several blocks read, one block after the other
 
 int64_t aligned(int64_t bytes) { return (bytes + 255) / 256 * 256; }
 
@@ -131,7 +131,7 @@ class Product final : public ep_primitive {
     const ep_launch& launch;
     char* room;
     const char* weights = nullptr;
-    int32_t src_zero = 0;  // of the bytes that the kernel reads
+    int32_t src_zero = 0;  // the zero point of the bytes that the kernel reads
     int32_t dst_zero = 0;
     bool row_sums = false;  // true: a zero point of a weight is not 0
   };

@@ -14,9 +14,9 @@ struct ByteProduct {
   int64_t images = 1, in = 1, out = 1;
   int64_t src_size[2] = {1, 1}, dst_size[2] = {1, 1}, kernel[2] = {1, 1}, stride[2] = {1, 1}, dilation[2] = {1, 1},
           pad[2] = {0, 0};
-  int64_t src_strides[4] = {};     // of image, channel, row, column, in elements
+  int64_t src_strides[4] = {};     // strides of image, channel, row and column, in elements
   int64_t dst_strides[4] = {};     // likewise
-  int64_t weight_strides[4] = {};  // of result, channel, row, column
+  int64_t weight_strides[4] = {};  // strides of result, channel, row and column
   bool depthwise = false;
 
   // True if the taps of a kernel row are computed as one tap, because few channels alone would not fill a product.

@@ -313,7 +313,7 @@ class RandomPrimitive final : public ep_primitive {
   int32_t dtype_;
   int32_t src_;
   Kind kind_;
-  RowFormat format_;  // of the random numbers
+  RowFormat format_;  // the format of the random numbers
 };
 
 }  // namespace

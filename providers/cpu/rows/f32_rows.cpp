@@ -172,7 +172,7 @@ void softmax_short_rows(float* dst, const float* src, int64_t n, int64_t rows, b
       if (!log) hn::StoreU(y, d, to + i);
       sum = hn::Add(sum, y);
     }
-    float sum_of_rest = 0;  // added one after the other, as in softmax of columns
+    float sum_of_rest = 0;  // adds one element after another, like the softmax of columns
     if (rest > 0) {
       const V y = exp_of_nonpositive(hn::Sub(load_some(from + whole, rest, none), offset));
       if (!log) store_some(y, to + whole, rest);

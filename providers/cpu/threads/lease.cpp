@@ -133,7 +133,7 @@ struct Round {
   int32_t rounds;
 };
 
-// A region of `width` threads, each of which has a range of the work, as long as every other one. The parts of a range
+// A region of `width` threads, each with a range of the work; all ranges have the same length. The parts of a range
 // are half of it, half of the rest, and so on; the last level is repeated to make the whole. So a thread runs few
 // parts, and still the last parts are short. A thread takes the parts of its own range, so that it meets the memory
 // that it met in the region before, and when that has none left, those of the next range that has. Source: S. Flynn

@@ -18,7 +18,7 @@ namespace tenon::provider::cpu {
 namespace {
 
 constexpr int64_t few = 2048;           // elements of a matrix that small_matmul computes
-constexpr int64_t few_of_one = 128;     // the same for one row
+constexpr int64_t few_of_one = 128;     // the limit for a matrix of one row
 constexpr int64_t unit = kWordColumns;  // elements of y; a thread computes whole units
 
 // y = matrix * x. The elements of y belong to the rows of the matrix; `row` and `column` are its strides.

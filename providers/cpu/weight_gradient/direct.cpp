@@ -9,7 +9,7 @@
 namespace tenon::provider::cpu {
 namespace {
 
-constexpr int64_t kChunkBytes = 384 * 1024;  // of SRC and GRADIENT, so that they stay in the L2 cache
+constexpr int64_t kChunkBytes = 384 * 1024;  // bytes of SRC and GRADIENT per piece, so that they stay in the L2 cache
 
 bool wants_frame(const WeightSizes& sizes) {
   return sizes.groups == 1 && sizes.in < kFewChannels && sizes.kernel[2] > 1 && sizes.dilation[2] == 1;

@@ -29,8 +29,8 @@ struct OuterTile {
 
 struct OuterKernels {
   void (*run)(const OuterTile& tile);
-  int32_t rows;     // of the largest tile
-  int32_t columns;  // of the largest tile: two vectors
+  int32_t rows;     // rows of the largest tile
+  int32_t columns;  // columns of the largest tile: two vectors
 };
 OuterKernels outer_kernels(SimdLevel level);
 

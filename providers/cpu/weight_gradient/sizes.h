@@ -35,8 +35,8 @@ struct WeightSizes {
   WeightStrides src_strides, gradient_strides, dst_strides;
 
   int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
-  int64_t lines() const { return images * results[0] * results[1]; }  // of GRADIENT
-  int64_t pixels() const { return lines() * results[2]; }             // of GRADIENT
+  int64_t lines() const { return images * results[0] * results[1]; }  // lines of GRADIENT
+  int64_t pixels() const { return lines() * results[2]; }             // pixels of GRADIENT
   int64_t src_pixels() const { return images * src[0] * src[1] * src[2]; }
   int64_t nanoseconds() const { return pixels() * taps() * (in / groups) * out / 90; }
 };

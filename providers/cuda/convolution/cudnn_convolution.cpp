@@ -17,8 +17,8 @@ namespace {
 
 constexpr int32_t wanted_alignment = 16;                 // alignment that the plans are made for
 constexpr uint64_t least_workspace = UINT64_C(1) << 30;  // limit of cuDNN's workspace; or twice the operands, if that
-                                                         // is more,
-constexpr uint64_t workspace_share = 8;                  // but at most this fraction (1 / n) of the device's memory
+                                                         // is more
+constexpr uint64_t workspace_share = 8;  // the workspace is at most this fraction (1 / n) of the device's memory
 
 // Logs once that cuDNN is missing.
 const std::string& tell_missing(const ep_device& device, const std::string& missing) {

@@ -14,7 +14,7 @@ using cudnn::Kind;
 using cudnn::NumericalNote;
 using cudnn::Type;
 
-// The alignment of every address, whatever the descriptor promises. It is a multiple of the size of every element.
+// The alignment of every address, even if the descriptor promises less. It is a multiple of the size of every element.
 constexpr int64_t tensor_alignment = 16;
 
 // Why an engine with `note` is refused. Winograd's transforms and FFTs mix neighbours: the error of a result then

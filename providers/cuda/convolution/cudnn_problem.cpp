@@ -7,7 +7,8 @@
 namespace tenon::provider::cuda {
 namespace {
 
-constexpr int64_t most_elements = INT64_C(0x7fffffff);  // of an operand; many of cuDNN's kernels count in 32 bits
+// Limit for an operand; many of cuDNN's kernels count in 32 bits.
+constexpr int64_t most_elements = INT64_C(0x7fffffff);
 
 template <class Attributes>
 void read_window(const Attributes& given, CudnnProblem* problem) {

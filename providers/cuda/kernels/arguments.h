@@ -72,13 +72,13 @@ struct PadArguments {
   uint64_t dst;
   uint64_t src;
   uint64_t value;       // bits of an element
-  uint32_t chunks;      // of map_chunk elements
+  uint32_t chunks;      // chunks of map_chunk elements
   uint32_t row_chunks;  // per row along the innermost axis
   int32_t rank;         // >= 1
   int32_t mode;
   int32_t dst_vector;             // chunks of map_chunk elements may be written as one access
   int32_t src_vector;             // the part of src for a chunk of dst may be read as one access
-  int64_t dims[kernel_max_rank];  // of dst
+  int64_t dims[kernel_max_rank];  // the dims of dst
   int64_t src_dims[kernel_max_rank];
   int64_t low[kernel_max_rank];
   int64_t dst_strides[kernel_max_rank];
@@ -161,7 +161,7 @@ struct NormArguments {
   uint64_t inv_std;  // same type
   uint64_t moments;  // per part of each row, if rows are cut into parts; f32
   double eps;
-  int32_t dtype;  // of src and dst
+  int32_t dtype;  // the dtype of src and dst
   int32_t scale_dtype;
   int32_t shift_dtype;
   int32_t scale_size;  // bytes of an element
@@ -202,7 +202,7 @@ struct NormSumsArguments {
   uint64_t scale_gradient;
   uint64_t shift_gradient;
   double eps;
-  int32_t dtype;  // of src and gradient
+  int32_t dtype;  // the dtype of src and gradient
   int32_t scale_dtype;
   int32_t shift_dtype;
   int32_t by_parameter;  // mean and inv_std have a number per parameter, not per element of `reduced`
@@ -293,7 +293,7 @@ struct MatmulArguments {
   int32_t reserved;
   int64_t count;  // elements of dst
   int64_t k;
-  int64_t dims[kernel_max_rank];  // of dst
+  int64_t dims[kernel_max_rank];  // the dims of dst
   int64_t dst_strides[kernel_max_rank];
   int64_t a_strides[kernel_max_rank];  // [rank - 1] along k
   int64_t b_strides[kernel_max_rank];  // [rank - 2] along k
@@ -321,7 +321,7 @@ struct AttentionArguments {
   uint64_t lengths;  // 0: none
   uint64_t log_sum;  // 0: none
   uint64_t parts;
-  int32_t dtype;  // of dst, query, key and value
+  int32_t dtype;  // the dtype of dst, query, key and value
   int32_t bias_dtype;
   int32_t wide_lengths;  // i64, not i32
   int32_t align_end;
@@ -368,7 +368,7 @@ struct RotaryArguments {
   int32_t angle_dtype;
   int32_t wide_indices;  // i64, not i32
   int32_t interleaved;
-  int64_t dims[4];  // of dst
+  int64_t dims[4];  // the dims of dst
   int64_t pairs;
   int64_t table_rows;  // rows of the tables, if there are indices
   int64_t dst_strides[4];
@@ -441,7 +441,7 @@ struct SortArguments {
   int64_t pieces;                 // pieces per row
   int64_t piece_length;           // a multiple of a tile
   int64_t next_length;            // length of the rows of next_keys
-  int64_t strides[row_operands];  // of src, dst and dst_places along a row
+  int64_t strides[row_operands];  // the strides of src, dst and dst_places along a row
   RowSet rows;
 };
 

@@ -10,7 +10,8 @@
 namespace tenon::provider::cuda {
 namespace {
 
-constexpr int32_t wanted_alignment = 16;  // of every operand in every launch, whatever its descriptor promises
+// Bytes; every launch aligns each operand so, even if the descriptor promises less.
+constexpr int32_t wanted_alignment = 16;
 constexpr uint64_t most_workspace =
     32 * 1024 * 1024;  // workspace: NVIDIA's advice for Hopper, and more than its advice for others
 

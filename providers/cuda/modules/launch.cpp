@@ -24,7 +24,7 @@ ep_status launch_now(const ep_kernel& kernel, ep_stream* stream, const ep_kernel
   FaultTarget fault{};
   if (faults) {
     const CUresult room = stream->faults->make_room(*device->driver, stream->handle);
-    if (room != CUDA_SUCCESS) return driver_failed(device, room, "making room for faults", error);
+    if (room != CUDA_SUCCESS) return driver_failed(device, room, "allocating memory for faults", error);
     fault = stream->faults->add(stream->records ? stream->recorded_calls : launch.tag, FaultLog::of_kernel);
     arguments[count++] = &fault;
   }

@@ -14,7 +14,7 @@ namespace {
 
 ep_status dialect_info(ep_device* device, uint32_t index, ep_dialect_info* out_info, ep_error** error) {
   if (index != 0) {
-    return fail(device->host, error, EP_STATUS_NOT_FOUND, "cuda compiles one dialect; there is no %u.", index);
+    return fail(device->host, error, EP_STATUS_NOT_FOUND, "cuda compiles one dialect; there is no dialect %u.", index);
   }
   const Toolchain& tools = device->compiler->toolchain();
   if (!tools.sentence.empty()) {

@@ -24,7 +24,7 @@ constexpr uint64_t moments_bytes = 2 * sizeof(float);
 constexpr const char* kernel_names[norm_kernels] = {"warp",       "block",           "warp_held",     "warp_held_long",
                                                     "block_held", "block_held_long", "block_moments", "block_parts"};
 
-// The first normalised axis; for group_norm the channel axis, of which each group has a part.
+// The first normalised axis; for group_norm the channel axis, which the groups divide.
 int32_t first_axis(const ep_primitive_desc& desc) {
   switch (desc.kind) {
     case EP_PRIMITIVE_layer_norm: return desc.attributes.layer_norm.axis;

@@ -20,8 +20,8 @@ constexpr int32_t roles[slots] = {EP_ROLE_DST,   EP_ROLE_SCALE_GRADIENT, EP_ROLE
 
 struct BackwardKernels {
   NormSums sums;
-  CUfunction warp = nullptr;   // for a row
-  CUfunction block = nullptr;  // for a row
+  CUfunction warp = nullptr;   // computes a row with a warp
+  CUfunction block = nullptr;  // computes a row with a block
   CUfunction batch = nullptr;
 };
 

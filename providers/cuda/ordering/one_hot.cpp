@@ -14,7 +14,7 @@ class OneHotPrimitive final : public ep_primitive {
     plan_.count = 3;
     plan_.dtypes[0] = bits_dtype(dtype_size(desc.operands[0].dtype));
     plan_.dtypes[1] = desc.operands[1].dtype;
-    plan_.dtypes[2] = EP_DTYPE_u8;  // a position is one byte, so strides count positions
+    plan_.dtypes[2] = EP_DTYPE_u8;  // positions are declared as bytes, so strides count positions
   }
 
   ep_status launch(ep_stream* stream, const ep_launch& launch, ep_error** error) override {

@@ -24,7 +24,8 @@ ep_status check_compiles(ep_device* device, ep_status status, ep_error** error) 
 
 ep_status dialect_info(ep_device* device, uint32_t index, ep_dialect_info* out_info, ep_error** error) {
   if (index != 0) {
-    return fail(device->host, error, EP_STATUS_NOT_FOUND, "opencl compiles one dialect; there is no %u.", index);
+    return fail(device->host, error, EP_STATUS_NOT_FOUND, "opencl compiles one dialect; there is no dialect %u.",
+                index);
   }
   if (const ep_status status = check_compiles(device, EP_STATUS_NOT_FOUND, error); status != EP_STATUS_OK)
     return status;

@@ -15,7 +15,7 @@ struct pooling_parameters {
   long dilation[3];
   long pad_low[3];
   long pad_high[3];
-  ulong offsets[3];  // of DST, SRC, DST_INDICES
+  ulong offsets[3];  // offsets of DST, SRC and DST_INDICES
   ulong strides[3][5];
   int op;
   int has_indices;

@@ -46,7 +46,7 @@ ep_status Point::time(uint64_t* out_ns, ep_error** error) const {
   const cl_int result =
       context.api.clGetEventProfilingInfo(event_, CL_PROFILING_COMMAND_END, sizeof time, &time, nullptr);
   if (result == CL_PROFILING_INFO_NOT_AVAILABLE) {
-    return fail(context.host, error, EP_STATUS_UNSUPPORTED, "The driver records no times of markers.");
+    return fail(context.host, error, EP_STATUS_UNSUPPORTED, "The driver does not record the times of markers.");
   }
   if (result != CL_SUCCESS) return context.failed(error, "clGetEventProfilingInfo", result);
   *out_ns = time;

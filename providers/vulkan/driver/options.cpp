@@ -43,7 +43,8 @@ ep_status read_number(const ep_host* host, const char* key, uint32_t least, uint
   const auto parsed = std::from_chars(text.data(), end, *value);
   if (parsed.ec == std::errc() && parsed.ptr == end && *value >= least) return EP_STATUS_OK;
   return fail(host, error, EP_STATUS_INVALID_ARGUMENT,
-              "The setting %s of provider vulkan is '%s'; it must be a number from %u on.", key, text.c_str(), least);
+              "The setting %s of provider vulkan is '%s'; it must be a number of at least %u.", key, text.c_str(),
+              least);
 }
 
 }  // namespace

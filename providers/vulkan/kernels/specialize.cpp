@@ -239,7 +239,7 @@ class Specializer {
   std::map<uint32_t, Function> functions_;
   std::map<uint32_t, uint32_t> constants_;  // values of specialization constants, by id
   std::vector<std::vector<uint32_t>> branches_;
-  std::map<uint32_t, size_t> branch_of_;  // by label
+  std::map<uint32_t, size_t> branch_of_;  // indexed by label
   std::set<uint32_t> dropped_;
 };
 

@@ -10,7 +10,7 @@ namespace tenon::provider::vulkan {
 
 // Where an entry finds buffers and parameters. Push constants begin with the address of the fault slot.
 enum class Placement : uint8_t {
-  pushed,      // both are push constants
+  pushed,      // parameters and buffers are push constants
   parameters,  // parameters are in memory; their address follows the buffers in push constants
   all,         // both are in memory, buffers first; their address is a push constant
 };

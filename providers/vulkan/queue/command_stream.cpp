@@ -195,7 +195,7 @@ VkResult CommandStream::queue_submit(Batch& batch) {
   return result;
 }
 
-// Accepted work must run, so a failed submission makes the device lost, whatever the reason.
+// Accepted work must run, so a failed submission loses the device, for any reason.
 ep_status CommandStream::submit(ep_error** error) {
   if (open_ == nullptr) return EP_STATUS_OK;
   barrier(VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT | VK_ACCESS_HOST_WRITE_BIT);

@@ -116,7 +116,7 @@ ep_status allocate_any(Context& context, const ExternalMemory& memory, uint32_t 
                 static_cast<unsigned long long>(memory.size), memory.pointer);
   }
   return fail(context.host, error, EP_STATUS_INVALID_ARGUMENT,
-              "The driver of %s does not know the file descriptor %d as memory of %llu bytes.",
+              "The driver of %s does not accept the file descriptor %d as memory of %llu bytes.",
               context.physical->name.c_str(), memory.fd, static_cast<unsigned long long>(memory.size));
 }
 
@@ -128,7 +128,7 @@ ep_status fill_block(Context& context, const ExternalMemory& memory, Block* bloc
   api.vkGetBufferMemoryRequirements(context.device, block->buffer, &requirements);
   if (requirements.size > memory.size) {
     return fail(context.host, error, EP_STATUS_INVALID_ARGUMENT,
-                "A buffer over memory of %llu bytes takes %llu bytes on %s; give the size of the whole allocation.",
+                "A buffer over memory of %llu bytes needs %llu bytes on %s; give the size of the whole allocation.",
                 static_cast<unsigned long long>(memory.size), static_cast<unsigned long long>(requirements.size),
                 context.physical->name.c_str());
   }
@@ -169,7 +169,7 @@ ep_status borrow_buffer(Context& context, VkBuffer buffer, uint64_t size, Block*
   context.api.vkGetBufferMemoryRequirements(context.device, buffer, &requirements);
   if (size > requirements.size) {
     return fail(context.host, error, EP_STATUS_INVALID_ARGUMENT,
-                "An import of %llu bytes was requested; the VkBuffer takes %llu.",
+                "An import of %llu bytes was requested, but the VkBuffer needs %llu bytes.",
                 static_cast<unsigned long long>(size), static_cast<unsigned long long>(requirements.size));
   }
   const uint64_t address = address_of(context, buffer);

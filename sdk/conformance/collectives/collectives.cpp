@@ -255,7 +255,7 @@ Status join(Ranks& ranks) {
 }
 
 Status joins_once(Ranks& ranks) {
-  if (ranks.joins_by_ticket()) return skipped("it joins by tickets, as often as there are any");
+  if (ranks.joins_by_ticket()) return skipped("it joins by tickets, and a process may join once for each ticket");
   ep_communicator* const untouched = ranks.world;
   ep_communicator* again = untouched;
   auto info = with_header<ep_communicator_info>(EP_STRUCT_COMMUNICATOR_INFO);
@@ -327,7 +327,7 @@ Status refusals(Ranks& ranks) {
   TENON_RETURN_IF_ERROR(
       refused_as(ranks, "the count -1", with([](auto& desc) { desc.count = -1; }), Code::invalid_argument));
   for (const int32_t peer : {-2, ranks.size(), ranks.rank()}) {
-    TENON_RETURN_IF_ERROR(refused_as(ranks, "a send to no other rank", with([&](auto& desc) {
+    TENON_RETURN_IF_ERROR(refused_as(ranks, "a send to the rank itself", with([&](auto& desc) {
                                        desc.kind = EP_COLLECTIVE_send;
                                        desc.reduction = 0;
                                        desc.peer = peer;
@@ -408,7 +408,7 @@ Status keep_order(Ranks& ranks) {
   }
   for (int i = count - 1; i >= 0 && ranks.rank() < 2; --i) TENON_RETURN_IF_ERROR(ranks.finish(under_way[i]));
   for (int i = 0; i < count && ranks.rank() == 1; ++i) {
-    if (got[i] != 100 + i) return broken("J09", "receive {} gave what send {} had", i, got[i] - 100);
+    if (got[i] != 100 + i) return broken("J09", "receive {} returned the data of send {}", i, got[i] - 100);
   }
   // Short messages, and long ones, which a plug-in may send in several steps.
   for (const int64_t length : {int64_t{1}, int64_t{20'001}}) {
@@ -434,7 +434,7 @@ Status keep_order(Ranks& ranks) {
 }
 
 Status from_any_rank(Ranks& ranks) {
-  if (ranks.joins_by_ticket()) return skipped("a communicator of a ticket need not know it");
+  if (ranks.joins_by_ticket()) return skipped("a communicator made with a ticket may lack receives from any rank");
   if (ranks.size() == 1) return skipped("it needs two ranks");
   if (ranks.rank() != 0) return ranks.tell(0, ranks.rank());
   int32_t sum = 0;
@@ -445,7 +445,7 @@ Status from_any_rank(Ranks& ranks) {
   }
   const int32_t wanted = ranks.size() * (ranks.size() - 1) / 2;
   if (sum == wanted) return {};
-  return broken("J05", "what came from any rank sums to {} and must sum to {}", sum, wanted);
+  return broken("J05", "the values received from any rank sum to {} and must sum to {}", sum, wanted);
 }
 
 Status split(Ranks& ranks, int32_t color, int32_t key, ep_communicator** out, ep_communicator_info* info) {
@@ -469,7 +469,8 @@ Status splits(Ranks& ranks) {
   part = nullptr;
   TENON_RETURN_IF_ERROR(split(ranks, ranks.rank() == 0 ? -1 : 0, 0, &part, &info));
   const bool is_out = part == nullptr && info.size == 0;
-  if (found.ok() && is_out != (ranks.rank() == 0)) found = broken("J10", "color -1 is not alone in being left out");
+  if (found.ok() && is_out != (ranks.rank() == 0))
+    found = broken("J10", "not exactly the ranks with color -1 are left out");
   ranks.ops.communicator_destroy(part);
   return found;
 }
@@ -494,7 +495,7 @@ Status stay_apart(Ranks& ranks) {
   if (ranks.rank() == 0) {
     TENON_RETURN_IF_ERROR(ranks.hear(1, &of_world, ranks.world));
     TENON_RETURN_IF_ERROR(ranks.hear(1, &of_part, part));
-    if (of_world != 9 || of_part != 7) found = broken("J10", "what was sent in one communicator came in another");
+    if (of_world != 9 || of_part != 7) found = broken("J10", "data sent in one communicator arrived in another");
   }
   ranks.ops.communicator_destroy(part);
   return found;
@@ -516,14 +517,14 @@ const std::vector<CollectivesTest>& collectives_tests() {
   static const std::vector<CollectivesTest> tests = {
       {"file/loads", "J02", "the file loads, and its table is whole and of the host's version", load},
       {"describe/alike", "J03", "it describes itself the same each time", described_alike},
-      {"world/joins", "J04", "every rank is one of all", join},
-      {"world/once", "J04", "a process joins once", joins_once},
+      {"world/joins", "J04", "the ranks have distinct numbers below their count", join},
+      {"world/once", "J04", "a process can join only once", joins_once},
       {"exchanges/kinds", "J05", "each kind computes its result, for each element type and reduction", every_kind},
       {"exchanges/any_rank", "J05", "a receive from any rank takes any message", from_any_rank},
       {"exchanges/refusals", "J07", "an impossible call is refused with the right code", refusals},
       {"exchanges/pending", "J08", "a wait reports that nothing has arrived yet", pending},
-      {"exchanges/at_once", "J08", "a start waits for nobody", starts_at_once},
-      {"exchanges/order", "J09", "exchanges under way match in order", keep_order},
+      {"exchanges/at_once", "J08", "a start does not wait for other ranks", starts_at_once},
+      {"exchanges/order", "J09", "pending exchanges match in the order of their starts", keep_order},
       {"communicators/split", "J10", "colors and keys determine a split", splits},
       {"communicators/apart", "J10", "communicators do not mix", stay_apart},
       {"teardown/leaves_nothing", "J11", "nothing is held after shutdown", leaves_nothing},

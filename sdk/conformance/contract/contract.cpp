@@ -62,7 +62,7 @@ Status exercise_transfers(Subject& subject, const Stream& stream) {
   TENON_RETURN_IF_ERROR(subject.copy(stream, second, begin, first, 0, sent.size()));
   TENON_RETURN_IF_ERROR(subject.download(stream, second, begin, received));
   TENON_RETURN_IF_ERROR(subject.finish(stream));
-  return sent == received ? Status() : broken("M08", "what was downloaded is not what was uploaded");
+  return sent == received ? Status() : broken("M08", "the downloaded bytes differ from the uploaded bytes");
 }
 
 Status exercise(Subject& subject, size_t from, size_t to) {

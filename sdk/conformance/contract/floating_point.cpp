@@ -15,7 +15,8 @@ constexpr uint64_t denormals_are_zero = 0x40, flush_to_zero = 0x8000, happened =
 uint64_t control() { return __builtin_ia32_stmxcsr(); }
 void add_to_control(uint64_t bits) { __builtin_ia32_ldmxcsr(static_cast<uint32_t>(control() | bits)); }
 #elif defined(__aarch64__)
-constexpr uint64_t denormals_are_zero = 1 << 24, flush_to_zero = 1 << 24, happened = 0;  // the same bit
+constexpr uint64_t denormals_are_zero = 1 << 24, flush_to_zero = 1 << 24,
+                   happened = 0;  // on this processor one bit does both
 uint64_t control() {
   uint64_t bits = 0;
   __asm__ volatile("mrs %0, fpcr" : "=r"(bits));

@@ -139,7 +139,8 @@ Status graphs_results(Subject& subject) {
     }
   }
   if (refused == 2 * tests.size()) {
-    return broken("G02", "graph_capability takes {} kinds of node, and graph_compile refuses a graph of any one: {}",
+    return broken("G02",
+                  "graph_capability accepts {} kinds of node, but graph_compile refuses every graph of one node: {}",
                   tests.size(), reason.message());
   }
   TENON_RETURN_IF_ERROR(run_graph(subject, stream, tests, {}));

@@ -44,7 +44,7 @@ Result<Memory> import_block(Subject& subject, const Memory& block, uint64_t size
   uint64_t handle = 0;
   TENON_RETURN_IF_ERROR(
       subject.call("memory_native_handle", subject.ops.memory_native_handle, subject.device, block.get(), &handle));
-  if (handle == 0) return broken("R01", "memory_native_handle said OK and gave 0");
+  if (handle == 0) return broken("R01", "memory_native_handle returned OK and gave 0");
   const ep_import_desc desc = import_desc(subject.info.native_memory, handle, size);
   ep_memory* made = nullptr;
   TENON_RETURN_IF_ERROR(subject.call("memory_import", subject.ops.memory_import, subject.device, &desc, &made));
@@ -64,11 +64,11 @@ Status exercise_interop(Subject& subject, const Stream& stream) {
   TENON_RETURN_IF_ERROR(subject.upload(stream, block, 0, sent));
   TENON_RETURN_IF_ERROR(subject.download(stream, imported, 0, received));
   TENON_RETURN_IF_ERROR(subject.finish(stream));
-  return sent == received ? Status() : broken("I01", "what was imported by its handle is not the memory itself");
+  return sent == received ? Status() : broken("I01", "the memory imported by its handle is not the same memory");
 }
 
 Status interop_memory(Subject& subject) {
-  if (!imports_its_own(subject)) return skipped("it imports no memory by a handle that the kit can have.");
+  if (!imports_its_own(subject)) return skipped("it imports no memory by a type of handle that the kit can make.");
   constexpr uint64_t size = 8192, part = 1024, at = 2048;
   TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
   TENON_ASSIGN_OR_RETURN(const Memory block, subject.allocate(size));

@@ -22,7 +22,7 @@ constexpr int64_t most_elements = 20000;
 constexpr int most_cases_of_a_kind = 4;
 
 Status without_layouts() { return skipped("the device has no layout_info."); }
-Status without_wishes() { return skipped("the device would like no operand of any case in a layout of its own."); }
+Status without_wishes() { return skipped("the device prefers a layout of its own for no operand of any case."); }
 
 // A case for which the device prefers its own layouts, with the provider's requirements applied.
 struct Wish {

@@ -137,7 +137,7 @@ struct Modules {
   }
 
   std::vector<Module> modules;
-  std::vector<std::vector<size_t>> kernels;  // of each module
+  std::vector<std::vector<size_t>> kernels;  // by module: the indices of its kernels
 
  private:
   Status add(Subject& subject, const Dialect& dialect, const std::vector<size_t>& some) {

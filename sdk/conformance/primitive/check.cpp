@@ -186,7 +186,8 @@ Status run_demands(Subject& subject, const Stream& stream, const Case& test) {
 }
 
 Status run_modes(Subject& subject, const Stream& stream, const Case& test, const ep_support_info& terms) {
-  if (implementation_of(terms).empty()) return broken("P17", "primitive_support says yes and names no implementation");
+  if (implementation_of(terms).empty())
+    return broken("P17", "primitive_support returns OK but names no implementation");
   TENON_RETURN_IF_ERROR(check_penalty(test.desc, terms));
   const ep_primitive_desc fixed = on_terms(test, test.desc, terms);
   TENON_RETURN_IF_ERROR(run_mode(subject, stream, test, fixed, false, subject.accuracy));

@@ -184,7 +184,7 @@ Status GraphWork::submit(const Stream& stream) {
                     static_cast<const ep_graph_launch*>(&launch), subject_.synchronous() ? &fault : nullptr);
   std::memset(static_cast<void*>(lent_buffers_.data()), 0xee, lent_buffers_.size() * sizeof(ep_buffer));
   if (launched.code() == Code::unsupported) {
-    return broken("G02", "graph_compile said yes, graph_launch says unsupported: {}", launched.message());
+    return broken("G02", "graph_compile succeeded, but graph_launch answers 'unsupported': {}", launched.message());
   }
   if (launched.code() == Code::fault) {
     if (!subject_.synchronous()) return broken("P07", "an asynchronous device answered a launch with a fault");

@@ -45,7 +45,7 @@ class ModelFile {
   std::shared_ptr<const OpenFile> file_;
   char* begin_ = nullptr;
   uint64_t size_ = 0;
-  std::vector<Hole> holes_;  // by offset
+  std::vector<Hole> holes_;  // indexed by offset
 };
 
 }  // namespace tenon::onnx

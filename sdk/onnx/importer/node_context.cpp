@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kMostPositions = int64_t{1} << 24;
 // Limits of the work of one node on the host: about a second, and a gigabyte.
 constexpr double kMostHostSteps = 0x1p30, kMostHostBytes = 0x1p30;
-// The same limits while the model is recorded: milliseconds, and a megabyte.
+// The limits while the model is recorded: milliseconds, and a megabyte.
 constexpr double kMostRecordedSteps = 0x1p22, kMostRecordedBytes = 0x1p20;
 
 std::optional<SymDims> shape_of(const Value& value) {

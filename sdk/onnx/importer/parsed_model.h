@@ -30,7 +30,7 @@ struct Attribute {
   std::vector<int64_t> ints;
   std::vector<std::string> strings;
   Tensor tensor;      // on the host
-  Value text_tensor;  // of kind tensor too: a tensor of strings, which `tensor` cannot hold
+  Value text_tensor;  // for kind tensor: a tensor of strings, which `tensor` cannot hold
   std::shared_ptr<Subgraph> graph;
 };
 
@@ -57,7 +57,7 @@ struct Node {
 struct Subgraph {
   std::vector<Node> nodes;
   std::vector<int32_t> inputs, outputs;
-  std::vector<int32_t> made;  // its inputs, and the results of its nodes
+  std::vector<int32_t> made;  // the inputs of the graph, and the results of its nodes
   std::vector<ValueInfo> input_infos, output_infos;
 };
 
@@ -68,7 +68,7 @@ std::string label_with_operator(const Node& node);
 
 // The part of a parsed model that its copies share.
 struct ReadModel {
-  std::vector<std::string> names;   // by value
+  std::vector<std::string> names;   // indexed by value
   std::vector<Value> constants;     // by value: weights and values computed only from weights; else undefined
   std::vector<int32_t> drop_after;  // by value: the last node that reads it; -1: keep it to the end
   std::vector<Node> nodes;          // in an order in which they can run

@@ -25,8 +25,8 @@ using proto::AttributeProto;
 
 // Limit of functions inside functions, and of graphs inside graphs.
 constexpr int kMostDepth = 32;
-// Nodes that calls of functions stand for. A few functions that call each other can make any number of nodes; those
-// that stand in the file itself are as many as the file is long.
+// Limit of the nodes that calls of functions are expanded to. A few functions that call each other can make any number
+// of nodes; the length of the file limits the other nodes.
 constexpr size_t kMostExpanded = size_t{1} << 18;
 
 class Reader {

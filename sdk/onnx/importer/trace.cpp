@@ -53,7 +53,7 @@ Tensor probe_input(graph::Recorder* recorder, const ValueInfo& info, int64_t dyn
 // The result of recording every node with one value for all dynamic dims.
 struct Probe {
   bool exact = true;                    // no dim was dynamic
-  std::map<size_t, Status> failures;    // by node
+  std::map<size_t, Status> failures;    // indexed by node
   std::map<size_t, std::string> types;  // by node: input types of the failed nodes
 };
 

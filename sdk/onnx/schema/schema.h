@@ -54,7 +54,7 @@ const Schema* find_schema(std::string_view domain, std::string_view op_type, int
 // breaks. Empty if it breaks none.
 std::string broken_form(const Schema& schema, const Node& node);
 
-// The same for the rules about element types of inputs. A type of 0 is not known yet.
+// Like the function above, for the rules about element types of inputs. A type of 0 is not known yet.
 std::string broken_types(const Schema& schema, const Node& node, std::span<const TypeId> inputs);
 
 // The type of output i; 0 if the types of the inputs and the attributes do not decide it.

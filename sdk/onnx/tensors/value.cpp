@@ -10,7 +10,8 @@ struct Value::Host {
   Dims dims;
   std::vector<std::string> strings;
   std::vector<Value> elements;
-  Value keys, values;  // of a map; for a sequence of maps: the keys of each map, and the matrix of values
+  // For a map: its keys and values; for a sequence of maps: the keys of each map, and the matrix of values.
+  Value keys, values;
 };
 
 namespace {

@@ -346,14 +346,16 @@ ValueList scan_of_batch(NodeContext& n) {
   const int64_t batch = given[0].rank() == 0 ? 0 : given[0].dim(0);
   const int64_t length = given.back().rank() < 2 ? 0 : given.back().dim(1);
   if (batch < 1 || length < 1) n.invalid("its inputs have no batch, or no step");
-  if (batch > kMostUnrolled) n.unsupported(fmt::format("a batch of {}; at most {} are possible", batch, kMostUnrolled));
+  if (batch > kMostUnrolled)
+    n.unsupported(fmt::format("its batch has {} elements; at most {} are possible", batch, kMostUnrolled));
   const std::vector<int64_t> lengths = n.has(0) ? n.ints(0) : std::vector<int64_t>(static_cast<size_t>(batch), length);
   if (static_cast<int64_t>(lengths.size()) != batch)
-    n.invalid(fmt::format("it has {} lengths for a batch of {}", lengths.size(), batch));
+    n.invalid(fmt::format("it has {} lengths for a batch of {} elements", lengths.size(), batch));
   std::vector<TensorList> rows(n.output_count());
   for (int64_t row = 0; row < batch; ++row) {
     const int64_t steps = lengths[static_cast<size_t>(row)];
-    if (steps < 1 || steps > length) n.invalid(fmt::format("a sequence of {} does not fit {} steps", steps, length));
+    if (steps < 1 || steps > length)
+      n.invalid(fmt::format("a sequence of length {} does not fit {} steps", steps, length));
     TensorList one;
     for (size_t i = 0; i < given.size(); ++i) {
       const Tensor element = select(given[i], 0, row);

@@ -83,7 +83,8 @@ Window read_window(NodeContext& n, const Tensor& x, const Ints& weights) {
     const SymDim length = size_at(x, static_cast<int64_t>(i) + 2);
     // Padding would permit windows of any size, and a file of a few bytes could demand years of work.
     if (w.kernel[i] > 2 * length + 64) {
-      n.unsupported(fmt::format("its window of {} is far longer than its input of {}", w.kernel[i], length));
+      n.unsupported(
+          fmt::format("its window of length {} is far longer than its input of length {}", w.kernel[i], length));
     }
   }
   return w;

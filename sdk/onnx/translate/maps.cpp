@@ -99,7 +99,8 @@ Value cast_values(NodeContext& n, const Value& values) {
     for (const double number : numbers_in<double>(values)) words.push_back(text::to_text(number, true));
     return list_of(words);
   }
-  if (to != "TO_FLOAT" && to != "TO_INT64") n.invalid(fmt::format("its cast_to is '{}'", to));
+  if (to != "TO_FLOAT" && to != "TO_INT64")
+    n.invalid(fmt::format("its cast_to is '{}'; TO_FLOAT and TO_INT64 are translated", to));
   const DType dtype = to == "TO_FLOAT" ? DType::f32 : DType::i64;
   NodeContext::require_eager();
   std::vector<double> numbers;
@@ -125,7 +126,8 @@ ValueList cast_map(NodeContext& n) {
     const int64_t length = n.integer("max_map", 1);
     if (length < 1 || length > kMostPlaces) n.invalid(fmt::format("its max_map is {}", length));
     if (!order.empty() && (order.front() < 0 || order.back() >= length))
-      n.invalid(fmt::format("its keys {} to {} are not places in a row of {}", order.front(), order.back(), length));
+      n.invalid(
+          fmt::format("its keys {} to {} are not all positions in a row of {}", order.front(), order.back(), length));
     order.clear();
     for (int64_t i = 0; i < length; ++i) order.push_back(i);
   }

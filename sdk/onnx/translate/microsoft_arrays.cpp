@@ -58,7 +58,9 @@ TensorList crop_and_resize(NodeContext& n) {
   const Tensor& x = n.input(0);
   const std::vector<int64_t> size = n.ints(3);
   if (x.rank() != 4 || n.rank(1) != 2 || n.dims(1)[1] != 4 || n.rank(2) != 1 || n.dims(2)[0] != n.dims(1)[0])
-    n.invalid(fmt::format("X, rois and batch_indices have shapes {}, {} and {}", n.dims(0), n.dims(1), n.dims(2)));
+    n.invalid(
+        fmt::format("X, rois and batch_indices have shapes {}, {} and {}; [n, c, h, w], [r, 4] and [r] are needed",
+                    n.dims(0), n.dims(1), n.dims(2)));
   constexpr int64_t kLongest = 1 << 14;
   if (size.size() != 2 || size[0] < 1 || size[1] < 1 || size[0] > kLongest || size[1] > kLongest)
     n.invalid("its crop_size must be two numbers from 1 to 16384");
@@ -111,7 +113,8 @@ TensorList unfold_axis(NodeContext& n) {
   const int64_t axis = n.normalise_axis(n.integer("dim", -1), x.rank()), length = x.dim(axis);
   const int64_t size = n.require("size", Attribute::Kind::integer).i, step = n.integer("step", 1);
   if (size < 1 || step < 1 || size > length || x.rank() == EP_MAX_RANK)
-    n.invalid(fmt::format("slices of {} at steps of {} cannot be taken of {}", size, step, length));
+    n.invalid(fmt::format("slices of {} elements at steps of {} cannot be taken from an axis of length {}", size, step,
+                          length));
   const int64_t count = (length - size) / step + 1;
   if (count > kMostElements / size)
     n.unsupported(fmt::format("it takes {} slices of {} elements, which is too many", count, size));
@@ -139,9 +142,11 @@ TensorList unique_in_order(NodeContext& n) {
 TensorList without_repeats(NodeContext& n) {
   const Tensor &ids = n.input(0), &scores = n.input(1);
   if (ids.rank() != 2 || scores.rank() != 2 || ids.dim(0) != scores.dim(0))
-    n.invalid(fmt::format("input_ids and scores have shapes {} and {}", ids.dims(), scores.dims()));
+    n.invalid(
+        fmt::format("input_ids and scores have shapes {} and {}; both must be matrices with the same number of rows",
+                    ids.dims(), scores.dims()));
   const int64_t size = n.require("ngram_size", Attribute::Kind::integer).i, length = ids.dim(1), words = scores.dim(1);
-  if (size < 1) n.invalid(fmt::format("its ngram_size is {}", size));
+  if (size < 1) n.invalid(fmt::format("its ngram_size is {}; it must be at least 1", size));
   if (size > length) return {scores};
   const int64_t starts = length - size + 1;
   Tensor same;

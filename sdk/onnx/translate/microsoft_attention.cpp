@@ -149,7 +149,8 @@ TensorList merged_attention(NodeContext& n) {
 
 // Multiplies the quantised input and weights; the product is real.
 TensorList quantised_attention(NodeContext& n) {
-  if (n.dims(1)[1] == 0) n.invalid(fmt::format("its weights have the shape {}", n.sizes(1)));
+  if (n.dims(1)[1] == 0)
+    n.invalid(fmt::format("its weights have the shape {}; at least one column is needed", n.sizes(1)));
   const Tensor merged = quantized_matmul(n.input(0), n.input(3), n.optional(6), n.input(1), n.input(4), n.optional(7),
                                          n.input(2), {}, {}, 0, n.dtype(2));
   return attended_parts(n, merged, std::vector<int64_t>(3, n.dims(1)[1] / 3), {5, 8, kNoInput});

@@ -127,7 +127,7 @@ std::string activation_why_not(const Node& node) {
 
 Tensor activated(NodeContext& n, const Tensor& x, std::string_view name, const std::vector<double>& numbers) {
   const Activation* activation = find_activation(name);
-  if (activation == nullptr) n.unsupported(fmt::format("its activation is '{}'", name));
+  if (activation == nullptr) n.unsupported(fmt::format("its activation '{}' is not translated", name));
   if (numbers.size() < activation->initial.size()) {
     n.invalid(fmt::format("{} needs {} activation_params, but {} are given", name, activation->initial.size(),
                           numbers.size()));

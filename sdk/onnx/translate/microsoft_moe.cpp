@@ -68,7 +68,7 @@ Tensor through_expert(NodeContext& n, const Tensor& x, int64_t expert) {
 // The weight of each expert [rows, experts] for each row: its probability if it is among the k greatest, else 0.
 Tensor weights_of_experts(NodeContext& n, const Tensor& scores) {
   const int64_t k = n.integer("k", 1), experts = scores.dim(1);
-  if (k < 1 || k > experts) n.invalid(fmt::format("it chooses {} of {} experts", k, experts));
+  if (k < 1 || k > experts) n.invalid(fmt::format("it cannot choose {} of {} experts", k, experts));
   const Tensor chances = softmax(cast(scores, DType::f32), -1);
   auto [values, places] = topk(chances, k);
   if (n.flag("normalize_routing_weights", false)) values = div(values, sum(values, {1}, true));

@@ -63,7 +63,8 @@ Tensor zero_points(NodeContext& n, size_t i, const BlockedWeights& w) {
 
 Tensor as_f32(const Tensor& x) { return x.defined() ? cast(x, DType::f32) : x; }
 
-// The same product on integers. Without zero points the numbers are centred on the middle and become signed.
+// The product of packed weights, computed on integers. Without zero points the numbers are centred on the middle and
+// become signed.
 TensorList matmul_numbers(NodeContext& n, const BlockedWeights& w) {
   const DType dtype = n.has(3) ? w.bits == 4 ? DType::u4 : DType::u8 : w.bits == 4 ? DType::i4 : DType::i8;
   const Tensor zero = n.has(3) ? as_matrix(zero_points(n, 3, w), 0, dtype) : Tensor();

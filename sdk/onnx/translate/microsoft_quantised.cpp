@@ -40,7 +40,7 @@ TensorList linear_where(NodeContext& n) { return as_numbers(n, where(n.input(0),
 
 // Pools input 0, whose channels may be the last axis.
 TensorList pooled(NodeContext& n, Tensor (*pool)(NodeContext& n, const Tensor& x)) {
-  if (n.rank(0) < 3) n.invalid(fmt::format("its input has rank {}; it must be 3 at least", n.rank(0)));
+  if (n.rank(0) < 3) n.invalid(fmt::format("its input has rank {}; it must be at least 3", n.rank(0)));
   const bool last = n.flag("channels_last", false);
   const Tensor x = real(n, 0), y = pool(n, last ? channels_first(x) : x);
   return as_numbers(n, last ? channels_last(y) : y, 3);
@@ -56,7 +56,7 @@ TensorList linear_global_average_pool(NodeContext& n) {
 }
 
 TensorList channels_last_max_pool(NodeContext& n) {
-  if (n.rank(0) < 3) n.invalid(fmt::format("its input has rank {}; it must be 3 at least", n.rank(0)));
+  if (n.rank(0) < 3) n.invalid(fmt::format("its input has rank {}; it must be at least 3", n.rank(0)));
   return {channels_last(max_pool_of_node(n, channels_first(n.input(0))))};
 }
 

@@ -81,7 +81,8 @@ bool is_number(DType dtype) { return is_integer(dtype) && (dtype_info(dtype).bit
 TensorList dequantize_linear(NodeContext& n) {
   const auto named = static_cast<int32_t>(n.integer("output_dtype", 0));
   const DType dtype = named != 0 ? dtype_of_onnx(named) : n.dtype(1);
-  if (!is_floating(dtype)) n.invalid(fmt::format("its output_dtype is {}", onnx_type_name(named)));
+  if (!is_floating(dtype))
+    n.invalid(fmt::format("its output_dtype is {}; it must be floating-point", onnx_type_name(named)));
   if (is_number(n.dtype(0))) {
     const int64_t block = n.integer("block_size", 0);
     return {cast(tenon::dequantize_linear(n.input(0), scale_of(n, 1), n.optional(2), axis_of(n), block), dtype)};
@@ -166,7 +167,8 @@ Tensor numbers(const Tensor& parameter) {
 
 void check_filters(NodeContext& n, size_t weight) {
   const Dims& dims = n.dims(weight);
-  if (dims.rank() < 3 || dims[0] < 1) n.invalid(fmt::format("its weights have shape {}", dims));
+  if (dims.rank() < 3 || dims[0] < 1)
+    n.invalid(fmt::format("its weights have shape {}; at least one filter of rank 3 or more is needed", dims));
 }
 
 TensorList conv_integer(NodeContext& n) {

@@ -22,7 +22,7 @@ const ValueList& elements(NodeContext& n, size_t i) {
 size_t position(NodeContext& n, size_t i, size_t count, bool end) {
   const int64_t given = n.scalar(i).to_int(), length = static_cast<int64_t>(count);
   if (given < -length || given >= length + (end ? 1 : 0))
-    n.invalid(fmt::format("position {} is outside of a sequence of {}", given, length));
+    n.invalid(fmt::format("position {} is outside of a sequence of length {}", given, length));
   return static_cast<size_t>(given < 0 ? given + length : given);
 }
 
@@ -69,7 +69,7 @@ ValueList split_to_sequence(NodeContext& n) {
     if (each < 1) n.invalid(fmt::format("its parts have length {}; at least 1 is needed", each));
     constexpr int64_t kMostParts = 1 << 16;
     if (length / each >= kMostParts)
-      n.unsupported(fmt::format("an axis of {} has more than {} parts of {}", length, kMostParts, each));
+      n.unsupported(fmt::format("an axis of length {} has more than {} parts of length {}", length, kMostParts, each));
     for (int64_t at = 0; at < length; at += std::min(each, length - at)) sizes.push_back(std::min(each, length - at));
   } else {
     sizes = n.ints(1);
@@ -77,11 +77,11 @@ ValueList split_to_sequence(NodeContext& n) {
   int64_t sum = 0;
   for (int64_t size : sizes) {
     if (size < 0 || size > length - sum)
-      n.invalid(
-          fmt::format("a part of length {} does not fit the {} left of an axis of {}", size, length - sum, length));
+      n.invalid(fmt::format("a part of length {} does not fit the remaining {} elements of an axis of length {}", size,
+                            length - sum, length));
     sum += size;
   }
-  if (sum != length) n.invalid(fmt::format("the parts have {} elements together, the axis has {}", sum, length));
+  if (sum != length) n.invalid(fmt::format("the parts have {} elements together, but the axis has {}", sum, length));
   ValueList list;
   int64_t at = 0;
   for (int64_t size : sizes) {

@@ -44,7 +44,8 @@ TensorList tensor_scatter(NodeContext& n) {
 
 TensorList causal_conv(NodeContext& n) {
   const Tensor &x = n.input(0), &weight = n.input(1);
-  if (weight.dim(2) < 1) n.invalid(fmt::format("its weights have the shape {}", weight.dims()));
+  if (weight.dim(2) < 1)
+    n.invalid(fmt::format("its weights have the shape {}; the last axis must not be empty", weight.dims()));
   const std::string activation = n.text("activation", "none");
   if (activation != "none" && activation != "silu" && activation != "swish")
     n.invalid(fmt::format("its activation is '{}'; it may be none, silu or swish", activation));
@@ -70,26 +71,29 @@ TensorList linear_attention(NodeContext& n) {
   const int64_t q_heads = n.integer("q_num_heads", 0), heads = n.integer("kv_num_heads", 0);
   const std::string rule = n.text("update_rule", "gated_delta");
   const bool gated = rule == "gated" || rule == "gated_delta", delta = rule == "delta" || rule == "gated_delta";
-  if (!gated && !delta && rule != "linear") n.invalid(fmt::format("its update_rule is '{}'", rule));
+  if (!gated && !delta && rule != "linear")
+    n.invalid(fmt::format("its update_rule is '{}'; it may be linear, gated, delta or gated_delta", rule));
   if (q_heads % heads != 0)
     n.invalid(fmt::format("{} heads of the query cannot share {} heads of the key", q_heads, heads));
   if (q.dim(2) % q_heads != 0 || v.dim(2) % heads != 0 || k.dim(2) != q.dim(2) / q_heads * heads)
-    n.invalid(fmt::format("query, key and value of shapes {}, {} and {} do not fit", q.dims(), k.dims(), v.dims()));
+    n.invalid(fmt::format("query, key and value of shapes {}, {} and {} do not fit the numbers of heads", q.dims(),
+                          k.dims(), v.dims()));
   if (n.has(4) != gated || n.has(5) != delta)
-    n.invalid(fmt::format("the update_rule '{}' {} a decay and {} a beta", rule, gated ? "needs" : "has not",
-                          delta ? "needs" : "has not"));
+    n.invalid(fmt::format("the update_rule '{}' {} a decay and {} a beta", rule, gated ? "needs" : "forbids",
+                          delta ? "needs" : "forbids"));
   const int64_t batch = q.dim(0), d_k = q.dim(2) / q_heads, d_v = v.dim(2) / heads, group = q_heads / heads;
   const double given = n.number("scale", 0.0);
   const double scale = given == 0 ? 1.0 / std::sqrt(static_cast<double>(d_k)) : given;
   TensorList xs = {steps_of(q, q_heads), steps_of(k, heads), steps_of(v, heads)};
   if (gated) {
     if (n.rank(4) != 3 || (n.dims(4)[2] != heads && n.dims(4)[2] != heads * d_k))
-      n.invalid(fmt::format("its decay has shape {}", n.dims(4)));
+      n.invalid(
+          fmt::format("its decay has shape {}; rank 3 and one value per head or per key column are needed", n.dims(4)));
     xs.push_back(exp(steps_of(n.input(4), heads)));
   }
   if (delta) {
     if (n.rank(5) != 3 || (n.dims(5)[2] != heads && n.dims(5)[2] != 1))
-      n.invalid(fmt::format("its beta has shape {}", n.dims(5)));
+      n.invalid(fmt::format("its beta has shape {}; rank 3 and one value per head or per step are needed", n.dims(5)));
     xs.push_back(steps_of(n.input(5), n.dims(5)[2]));
   }
   const Dims state_dims{batch, heads, d_k, d_v};
@@ -127,7 +131,8 @@ ValueList flex_attention(NodeContext& n) {
   Tensor k = n.input(1), v = n.input(2);
   if (q.rank() != 4 || k.rank() != 4 || v.rank() != 4 || k.dim(1) != v.dim(1) || k.dim(2) != v.dim(2) ||
       k.dim(3) != q.dim(3) || k.dim(1) == 0 || q.dim(1) % k.dim(1) != 0)
-    n.invalid(fmt::format("query, key and value of shapes {}, {} and {} do not fit", q.dims(), k.dims(), v.dims()));
+    n.invalid(fmt::format("query, key and value of shapes {}, {} and {} do not fit the numbers of heads", q.dims(),
+                          k.dims(), v.dims()));
   const int64_t group = q.dim(1) / k.dim(1);
   const auto shared = [&](const Tensor& x) {
     if (group == 1) return x;
@@ -138,7 +143,8 @@ ValueList flex_attention(NodeContext& n) {
   const double scale = n.number("scale", 1.0 / std::sqrt(static_cast<double>(q.dim(3))));
   const auto precision = static_cast<int32_t>(n.integer("softmax_precision", 0));
   const DType wanted = precision != 0 ? dtype_of_onnx(precision) : q.dtype() == DType::f64 ? DType::f64 : DType::f32;
-  if (!is_floating(wanted)) n.invalid(fmt::format("its softmax_precision is {}", onnx_type_name(precision)));
+  if (!is_floating(wanted))
+    n.invalid(fmt::format("its softmax_precision is {}; it must be floating-point", onnx_type_name(precision)));
   const Scalar root(std::sqrt(scale));
   const Tensor scores = cast(matmul(mul(q, root), permute(mul(k, root), {0, 1, 3, 2})), wanted);
   const Tensor probabilities = through(n, "prob_mod", softmax(through(n, "score_mod", scores), -1));

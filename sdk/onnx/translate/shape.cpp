@@ -253,8 +253,8 @@ TensorList translate_split(NodeContext& n) {
   if (!sizes && n.integer("num_outputs", parts) != parts)
     n.invalid("its attribute num_outputs does not say how many outputs it has");
   if (!sizes && n.version() < 18 && length % parts != 0) {
-    n.invalid(
-        fmt::format("an axis of {} cannot be cut into {} equal parts, as versions before 18 require", length, parts));
+    n.invalid(fmt::format("an axis of length {} cannot be cut into {} equal parts, as versions before 18 require",
+                          length, parts));
   }
   if (!sizes) sizes = even_parts(length, parts);
   if (sizes->size() < n.output_count())
@@ -262,10 +262,10 @@ TensorList translate_split(NodeContext& n) {
   int64_t sum = 0;
   for (int64_t size : *sizes) {
     if (size < 0 || size > length)
-      n.invalid(fmt::format("a part of length {} does not fit an axis of {}", size, length));
+      n.invalid(fmt::format("a part of length {} does not fit an axis of length {}", size, length));
     sum += size;
   }
-  if (sum != length) n.invalid(fmt::format("the parts have {} elements together, the axis has {}", sum, length));
+  if (sum != length) n.invalid(fmt::format("the parts have {} elements together, but the axis has {}", sum, length));
   return split(x, *sizes, axis);
 }
 
@@ -331,7 +331,7 @@ Tensor cropped(NodeContext& n, Tensor x, Ints* by_axis) {
     const int64_t length = x.dim(axis);
     if (low >= 0 && high >= 0) continue;
     if (low < -length || high < -length || std::min<int64_t>(low, 0) + std::min<int64_t>(high, 0) < -length)
-      n.invalid(fmt::format("pads of {} and {} take more than an axis of length {} has", low, high, length));
+      n.invalid(fmt::format("pads of {} and {} remove more elements than an axis of length {} has", low, high, length));
     const int64_t begin = std::max<int64_t>(0, -low), end = length - std::max<int64_t>(0, -high);
     x = narrow(x, axis, begin, end - begin);
     low = std::max<int64_t>(0, low);

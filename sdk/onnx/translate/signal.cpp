@@ -38,12 +38,13 @@ TensorList dft(NodeContext& n) {
     // The other half would be the conjugates, so the result is real.
     if (!complex) n.invalid("its input is real, but a half of an inverse transform is complex");
     const int64_t length = n.has(1) ? n.scalar(1).to_int() : 2 * (x.dim(axis) - 1);
-    if (length < 1) n.invalid(fmt::format("its length is {}; at least 1 is needed", length));
+    if (length < 1) n.invalid(fmt::format("its length is {}; it must be from 1 to 2^31; at least 1 is needed", length));
     const double scale = 1 / static_cast<double>(length);
     return {unsqueeze(fft_c2r(fitted(x, axis, length / 2 + 1), length, axis, true, scale), -1)};
   }
   const int64_t length = n.has(1) ? n.scalar(1).to_int() : x.dim(axis);
-  if (length < 1 || length > int64_t{1} << 31) n.invalid(fmt::format("its length is {}", length));
+  if (length < 1 || length > int64_t{1} << 31)
+    n.invalid(fmt::format("its length is {}; it must be from 1 to 2^31", length));
   const double scale = inverse ? 1 / static_cast<double>(length) : 1;
   const Tensor source = fitted(x, axis, length);
   if (half && !complex) return {fft_r2c(squeeze(source, -1), axis, scale)};

@@ -76,7 +76,7 @@ ValueList string_concat(NodeContext& n) {
 
 ValueList string_split(NodeContext& n) {
   const Attribute* most = n.find("maxsplit");
-  if (most != nullptr && most->i < 0) n.invalid(fmt::format("its maxsplit is {}", most->i));
+  if (most != nullptr && most->i < 0) n.invalid(fmt::format("its maxsplit is {}; it must be at least 0", most->i));
   const std::string delimiter = n.text("delimiter", "");
   std::vector<Strings> rows;
   size_t longest = 0, made = 0;

@@ -136,8 +136,8 @@ TensorList translate_rotary_embedding(NodeContext& n) {
   const Tensor &cosines = n.input(1), &sines = n.input(2);
   const SymDim width = size_at(x, 3), part = n.integer("rotary_embedding_dim", 0);
   if (cosines.rank() < 2 || !(size_at(cosines, cosines.rank() - 1) * 2 == (part == 0 ? width : part)))
-    n.invalid(fmt::format("cos_cache of shape {} does not have half of the {} columns to be turned", sizes(cosines),
-                          part == 0 ? width : part));
+    n.invalid(fmt::format("cos_cache of shape {} must have half as many columns as the {} that are rotated",
+                          sizes(cosines), part == 0 ? width : part));
   const bool interleaved = n.flag("interleaved", false);
   const Tensor result = n.has(3)
                             ? rotary_embedding(x, cosines, sines, n.input(3), interleaved)

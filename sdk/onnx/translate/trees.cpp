@@ -66,7 +66,7 @@ void Forest::score(NodeContext& n, std::span<const double> row, double* out) con
       if (steps > nodes.size()) n.invalid("a tree contains a cycle");
       const TreeNode& node = nodes[at];
       if (node.feature < 0 || static_cast<size_t>(node.feature) >= row.size())
-        n.invalid(fmt::format("a node reads feature {} of {}", node.feature, row.size()));
+        n.invalid(fmt::format("a node reads feature {}, but a row has {} features", node.feature, row.size()));
       at = goes_to_yes(node, row[static_cast<size_t>(node.feature)]) ? node.yes : node.no;
     }
     for (const TreeNode::Vote& vote : nodes[at].votes) {
@@ -171,7 +171,7 @@ class OldForest {
     for (const auto& [text, mode] : kModes) {
       if (text == name) return mode;
     }
-    n_.invalid(fmt::format("a node has the mode '{}'", name));
+    n_.invalid(fmt::format("a node has the unknown mode '{}'", name));
   }
 
   size_t place(int64_t tree, int64_t id) {
@@ -188,7 +188,8 @@ class OldForest {
     check_length(n_, "targets of leaves", targets.size(), trees.size());
     check_length(n_, "weights of leaves", weights.size(), trees.size());
     for (size_t i = 0; i < trees.size(); ++i) {
-      if (targets[i] < 0 || targets[i] >= 1 << 20) n_.invalid(fmt::format("a leaf has the target {}", targets[i]));
+      if (targets[i] < 0 || targets[i] >= 1 << 20)
+        n_.invalid(fmt::format("a leaf has the target {}; it must be from 0 to 2^20 - 1", targets[i]));
       forest_.nodes[place(trees[i], ids[i])].votes.push_back({targets[i], weights[i]});
       highest_ = std::max(highest_, targets[i]);
       one_target_ = one_target_ && targets[i] == targets[0];
@@ -210,7 +211,7 @@ Sum sum_of(NodeContext& n, const std::string& name) {
   for (const auto& [text, sum] : kSums) {
     if (text == name) return sum;
   }
-  n.invalid(fmt::format("its aggregate_function is '{}'", name));
+  n.invalid(fmt::format("its aggregate_function is '{}'; it may be AVERAGE, SUM, MIN or MAX", name));
 }
 
 ValueList tree_regressor(NodeContext& n) {
@@ -219,7 +220,7 @@ ValueList tree_regressor(NodeContext& n) {
   forest.targets = n.integer("n_targets", 1);
   forest.how = sum_of(n, n.text("aggregate_function", "SUM"));
   if (old.highest_target() >= forest.targets)
-    n.invalid(fmt::format("a leaf has target {} of {}", old.highest_target(), forest.targets));
+    n.invalid(fmt::format("a leaf has target {}, but there are {} targets", old.highest_target(), forest.targets));
   if (!forest.base.empty()) check_length(n, "base_values", forest.base.size(), static_cast<size_t>(forest.targets));
   NodeContext::require_eager();
   const Tensor scores = cast(scores_of(n, forest), DType::f32);
@@ -239,7 +240,7 @@ ValueList tree_classifier(NodeContext& n) {
   Forest& forest = old.forest();
   const ClassLabels labels(n);
   if (old.highest_target() >= labels.count())
-    n.invalid(fmt::format("a leaf has class {} of {}", old.highest_target(), labels.count()));
+    n.invalid(fmt::format("a leaf has class {}, but there are {} classes", old.highest_target(), labels.count()));
   NodeContext::require_eager();
   forest.targets = labels.count();
   const bool one = labels.count() == 2 && old.one_target();
@@ -285,7 +286,7 @@ class NewForest {
     read_leaves();
     for (int64_t root : ints(n, "tree_roots")) {
       if (root < 0 || static_cast<size_t>(root) >= count)
-        n.invalid(fmt::format("a tree begins at node {} of {}", root, count));
+        n.invalid(fmt::format("a tree begins at node {}, but there are {} nodes", root, count));
       const auto at = static_cast<size_t>(root);
       const bool lone = leaf_[0][at] != 0 && leaf_[1][at] != 0 && ids_[0][at] == ids_[1][at];
       forest_.roots.push_back(lone ? forest_.nodes[at].yes : at);
@@ -299,7 +300,7 @@ class NewForest {
   size_t place(int64_t id, bool leaf) {
     const size_t count = leaf ? targets_.size() : splits_.size();
     if (id < 0 || static_cast<size_t>(id) >= count)
-      n_.invalid(fmt::format("a node leads to {} {} of {}", leaf ? "leaf" : "node", id, count));
+      n_.invalid(fmt::format("a node leads to {} {}, but there are only {}", leaf ? "leaf" : "node", id, count));
     return static_cast<size_t>(id) + (leaf ? splits_.size() : 0);
   }
 
@@ -308,7 +309,8 @@ class NewForest {
     // The sets of members are listed in the order in which ONNX's reference walks the trees.
     for (size_t i = 0; i < modes.size(); ++i) {
       TreeNode node;
-      if (!(modes[i] >= 0 && modes[i] <= 6)) n_.invalid(fmt::format("a node has the mode {}", modes[i]));
+      if (!(modes[i] >= 0 && modes[i] <= 6))
+        n_.invalid(fmt::format("a node has the mode {}; it must be from 0 to 6", modes[i]));
       node.mode = static_cast<Mode>(static_cast<int>(modes[i]));
       node.feature = features_[i];
       node.value = splits_[i];
@@ -325,7 +327,7 @@ class NewForest {
   void read_leaves() {
     for (size_t i = 0; i < targets_.size(); ++i) {
       if (targets_[i] < 0 || targets_[i] >= forest_.targets)
-        n_.invalid(fmt::format("a leaf has target {} of {}", targets_[i], forest_.targets));
+        n_.invalid(fmt::format("a leaf has target {}, but there are {} targets", targets_[i], forest_.targets));
       TreeNode leaf;
       leaf.votes.push_back({targets_[i], weights_[i]});
       forest_.nodes.push_back(leaf);
@@ -341,7 +343,8 @@ class NewForest {
 ValueList tree_ensemble(NodeContext& n) {
   constexpr const char* kTransforms[] = {"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"};
   const int64_t transform = n.integer("post_transform", 0);
-  if (transform < 0 || transform > 4) n.invalid(fmt::format("its post_transform is {}", transform));
+  if (transform < 0 || transform > 4)
+    n.invalid(fmt::format("its post_transform is {}; it must be from 0 to 4", transform));
   const NewForest forest(n);
   NodeContext::require_eager();
   const Tensor scores = cast(scores_of(n, forest.forest()), n.dtype(0));

@@ -95,7 +95,7 @@ TensorList center_crop_pad(NodeContext& n) {
     n.invalid(fmt::format("{} lengths are given for {} axes", shape.size(), axes.size()));
   for (size_t i = 0; i < axes.size(); ++i) {
     const int64_t axis = n.normalise_axis(axes[i], x.rank()), length = x.dim(axis), wanted = shape[i];
-    if (wanted < 0) n.invalid(fmt::format("a requested length is {}", wanted));
+    if (wanted < 0) n.invalid(fmt::format("a requested length is {}; it must be at least 0", wanted));
     if (wanted <= length) {
       x = narrow(x, axis, (length - wanted) / 2, wanted);
       continue;
@@ -128,11 +128,13 @@ TensorList col2im(NodeContext& n) {
   for (size_t i = 0; i < axes; ++i) {
     constexpr int64_t kMost = 1 << 20;
     for (const int64_t value : {image[i], block[i], dilations[i], strides[i]}) {
-      if (value < 1 || value > kMost) n.invalid(fmt::format("a length, dilation or stride is {}", value));
+      if (value < 1 || value > kMost)
+        n.invalid(fmt::format("a length, dilation or stride is {}; it must be from 1 to 2^20", value));
     }
-    if (pads[i] < 0 || pads[axes + i] < 0 || pads[i] > kMost || pads[axes + i] > kMost) n.invalid("a pad is negative");
+    if (pads[i] < 0 || pads[axes + i] < 0 || pads[i] > kMost || pads[axes + i] > kMost)
+      n.invalid("a pad is not from 0 to 2^20");
     const int64_t room = image[i] + pads[i] + pads[axes + i] - dilations[i] * (block[i] - 1) - 1;
-    if (room < 0) n.invalid(fmt::format("a block of {} does not fit an image of {}", block[i], image[i]));
+    if (room < 0) n.invalid(fmt::format("a block of length {} does not fit an image of length {}", block[i], image[i]));
     counts.push_back(room / strides[i] + 1);
     kernel.push_back(block[i]);
     extra.push_back(room % strides[i]);
@@ -170,7 +172,7 @@ TensorList max_unpool(NodeContext& n) {
     image.push_back((x.dim(i + 2) - 1) * strides[at] + kernel[at] - pads[at] - pads[at + static_cast<size_t>(axes)]);
   }
   if (!checked_count(image) || element_count(image) < 1)
-    n.invalid(fmt::format("its result would have shape {}", image));
+    n.invalid(fmt::format("its result would have the impossible shape {}", image));
   const Tensor flat = zeros(element_count(image), x.dtype(), n.device());
   Tensor y = reshape(scatter(flat, 0, reshape(cast(positions, DType::i64), {-1}), reshape(x, {-1})), image);
   if (!n.has(2)) return {y};
@@ -321,7 +323,8 @@ TensorList roi_align(NodeContext& n) {
   std::vector<Region> regions;
   for (int64_t roi = 0; roi < count; ++roi) {
     const int64_t batch = batches[static_cast<size_t>(roi)];
-    if (batch < 0 || batch >= dims[0]) n.invalid(fmt::format("a region is of image {} of {}", batch, dims[0]));
+    if (batch < 0 || batch >= dims[0])
+      n.invalid(fmt::format("a region is in image {}, but there are {} images", batch, dims[0]));
     regions.push_back(align.region(n, batch, rois.data() + 4 * roi));
     samples += bins * static_cast<double>(regions.back().rows * regions.back().columns);
   }
@@ -358,7 +361,7 @@ TensorList max_roi_pool(NodeContext& n) {
   for (int64_t roi = 0; roi < count; ++roi) {
     const float* given = rois.data() + 5 * roi;
     if (!(given[0] >= 0 && given[0] < static_cast<float>(dims[0])))
-      n.invalid(fmt::format("a region is of image {} of {}", given[0], dims[0]));
+      n.invalid(fmt::format("a region is in image {}, but there are {} images", given[0], dims[0]));
     int64_t side[4];
     for (int i = 0; i < 4; ++i) {
       const double at = std::round(static_cast<double>(given[i + 1]) * scale);
@@ -393,7 +396,9 @@ TensorList max_roi_pool(NodeContext& n) {
   return {cast(pooled, n.dtype(0))};
 }
 
-std::string image_why_not(const Node&) { return "it decodes images; Tenon reads tensors. Decode the image before."; }
+std::string image_why_not(const Node&) {
+  return "it decodes images, and Tenon only reads tensors. Decode the image before the model runs.";
+}
 TensorList image_decoder(NodeContext& n) { n.unsupported(image_why_not(n.node())); }
 
 constexpr Translator kVisionRows[] = {

@@ -156,7 +156,7 @@ CompileResult Compiler::compile(const std::string& text) {
     compiled.remedy = tools.remedy;
     return refuse(EP_STATUS_UNSUPPORTED, tools.sentence);
   }
-  if (wants_to_stop(host_)) return refuse(EP_STATUS_CANCELLED, "The host wanted to stop.");
+  if (wants_to_stop(host_)) return refuse(EP_STATUS_CANCELLED, "The host cancelled the compilation.");
   const auto deadline = CompileHelper::Clock::now() + std::chrono::seconds(seconds_);
   const helper::Question question{helper::Ask::compile, target_, seconds_ + 5, 0, text.size()};
   while (true) {
@@ -166,7 +166,7 @@ CompileResult Compiler::compile(const std::string& text) {
     const End end = helper->ask(question, text, deadline, stops, host_);
     if (end == End::broke && !fresh) continue;
     if (end == End::broke) return refuse(EP_STATUS_UNSUPPORTED, "The compile helper ended while it compiled.");
-    if (end == End::stopped) return refuse(EP_STATUS_CANCELLED, "The host wanted to stop.");
+    if (end == End::stopped) return refuse(EP_STATUS_CANCELLED, "The host cancelled the compilation.");
     if (end == End::overran) {
       return refuse(EP_STATUS_UNSUPPORTED, fmt::format("The compiler ({}) did not end within {} s and was killed.",
                                                        toolchain_.name, seconds_));

@@ -33,7 +33,7 @@ struct CompileResult {
   ep_status status = EP_STATUS_OK;
   std::string sentence;
   std::string remedy;
-  std::string output;  // of the compiler
+  std::string output;  // the compiler's output
   std::string binary;
 };
 

@@ -117,21 +117,22 @@ ep_status check_entry(const Check& check, const ep_module_entry& entry, const ep
     return check.refuse(
         least == 0 ? EP_STATUS_INVALID_ARGUMENT : EP_STATUS_UNSUPPORTED,
         fmt::format(
-            "gives the entry {} groups of {} x {} x {}; from 1 to {} x {} x {} are possible, {} work-items in all",
+            "gives the entry {} groups of {} x {} x {}; at most {} x {} x {} and {} work-items in all are possible",
             name, group[0], group[1], group[2], info.group_dims[0], info.group_dims[1], info.group_dims[2],
             info.group_items));
   }
   if (uint64_t{entry.buffer_count} + 2 > info.greatest_buffers) {
-    return check.refuse(EP_STATUS_UNSUPPORTED, fmt::format("gives the entry {} {} buffers; {} are possible", name,
-                                                           entry.buffer_count, info.greatest_buffers - 2));
+    return check.refuse(EP_STATUS_UNSUPPORTED, fmt::format("gives the entry {} {} buffers; at most {} are possible",
+                                                           name, entry.buffer_count, info.greatest_buffers - 2));
   }
   if (entry.parameter_bytes > info.parameter_bytes) {
-    return check.refuse(EP_STATUS_UNSUPPORTED, fmt::format("gives the entry {} {} bytes of parameters; {} are possible",
-                                                           name, entry.parameter_bytes, info.parameter_bytes));
+    return check.refuse(EP_STATUS_UNSUPPORTED,
+                        fmt::format("gives the entry {} {} bytes of parameters; at most {} are possible", name,
+                                    entry.parameter_bytes, info.parameter_bytes));
   }
   if (entry.shared_bytes > info.shared_bytes) {
     return check.refuse(EP_STATUS_UNSUPPORTED,
-                        fmt::format("gives the entry {} {} bytes of shared memory; {} are possible", name,
+                        fmt::format("gives the entry {} {} bytes of shared memory; at most {} are possible", name,
                                     entry.shared_bytes, info.shared_bytes));
   }
   return EP_STATUS_OK;

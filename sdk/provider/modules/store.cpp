@@ -16,7 +16,7 @@ struct Head {
   char magic[8] = {'t', 'e', 'n', 'o', 'n', '-', 'k', '1'};
   uint64_t source_bytes = 0;
   uint64_t binary_bytes = 0;
-  uint64_t hash = 0;  // of the binary
+  uint64_t hash = 0;  // hash of the binary
 };
 
 // FNV-1a.

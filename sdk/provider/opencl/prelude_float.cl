@@ -93,7 +93,7 @@ static inline float ep_reduce_by_half_pi(float x, int* quadrant) {
   // The product modulo 2^64, without its lowest word. The top two bits count quarter turns.
   const ulong product = ((ulong)(mantissa * high) << 32) + (ulong)mantissa * middle + mul_hi(mantissa, low);
   int q = (int)(product >> 62);
-  long fraction = (long)(product << 2) >> 2;  // of a quarter turn, in units of 2^-62, from -1/2 to 1/2
+  long fraction = (long)(product << 2) >> 2;  // fraction of a quarter turn, in units of 2^-62, from -1/2 to 1/2
   if (fraction < 0) ++q;
   const bool negative = fraction < 0;
   const ulong magnitude = negative ? (ulong)-fraction : (ulong)fraction;

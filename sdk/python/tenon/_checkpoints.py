@@ -82,7 +82,7 @@ class _State:
 
     def _add(self, where: dict[str, Any], name: str, value: Any) -> None:
         if name in self.tensors or name in self.texts:
-            raise ValueError(f"{self.caller}: two things are called '{name}'.")
+            raise ValueError(f"{self.caller}: two objects have the name '{name}'.")
         where[name] = value
 
     def take(self, texts: dict[str, str]) -> None:
@@ -91,7 +91,7 @@ class _State:
             try:
                 container[key] = _like(container[key], json.loads(texts[name]))
             except ValueError:
-                raise ValueError(f"{self.caller}: '{name}' of the checkpoint is not a number and no text in JSON: {texts[name]!r}.") from None
+                raise ValueError(f"{self.caller}: '{name}' of the checkpoint is neither a number nor a text in JSON: {texts[name]!r}.") from None
         for finish in self.finishes:
             finish()
 

@@ -336,7 +336,7 @@ def renorm(input, p, dim, maxnorm):
     if not p > 0 or maxnorm < 0:
         _refuse(f"renorm: p must be above 0 and maxnorm at least 0, not {p} and {maxnorm}.")
     if input.ndim < 2:
-        _refuse(f"renorm: input must have rank 2 at least, but its shape is {tuple(input.shape)}.")
+        _refuse(f"renorm: input must have rank at least 2, but its shape is {tuple(input.shape)}.")
     axes = [axis for axis in range(input.ndim) if axis != dim % input.ndim]
     wide = _tenon.cast(input, _tenon.f32) if input.dtype in (_tenon.f16, _tenon.bf16) else input
     lengths = _tenon.vector_norm(wide, float(p), axes, True)

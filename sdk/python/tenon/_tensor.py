@@ -327,7 +327,7 @@ def __array_namespace__(self, /, *, api_version=None):
     Errors: this version of the standard is not supported."""
     from tenon import array_api
     if api_version not in (None, *array_api.VERSIONS):
-        raise ValueError(f"__array_namespace__: there is no version {api_version!r}; there are {', '.join(array_api.VERSIONS)}.")
+        raise ValueError(f"__array_namespace__: there is no version {api_version!r}; the versions are {', '.join(array_api.VERSIONS)}.")
     return array_api
 
 

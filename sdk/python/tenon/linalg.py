@@ -28,7 +28,7 @@ _Eigh = collections.namedtuple("linalg_eigh", ["eigenvalues", "eigenvectors"])
 def _require_matrices(op: str, *tensors: Tensor) -> None:
     for each in tensors:
         if each.ndim < 2:
-            raise tenon.InvalidArgument(f"linalg.{op}: a tensor must have rank 2 at least, but its shape is {tuple(each.shape)}.")
+            raise tenon.InvalidArgument(f"linalg.{op}: a tensor must have rank at least 2, but its shape is {tuple(each.shape)}.")
 
 
 def _require_square(op: str, *tensors: Tensor) -> None:
@@ -108,7 +108,7 @@ def qr(A: Tensor, mode: str = "reduced") -> Any:
         q, r = tenon.linalg_qr(A, "reduced" if mode == "r" else mode)
         return _Qr(none if mode == "r" else q, r)
     if mode == "r" or (mode == "complete" and A.shape[-2] > A.shape[-1]):
-        raise tenon.Unsupported(f"linalg.qr: mode '{mode}' has no gradient for matrices of shape {tuple(A.shape)}, as Q is not known by A alone.")
+        raise tenon.Unsupported(f"linalg.qr: mode '{mode}' has no gradient for matrices of shape {tuple(A.shape)}, because A alone does not determine Q.")
     q, r = tenon.linalg_qr(A.detach(), mode)
     return _Qr(*_qr_with_gradient(A, q, r)) if A.numel() else _Qr(q + A.sum() * 0, r + A.sum() * 0)
 
@@ -452,12 +452,12 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
 
 @with_out
 def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
-    """Inverse of A as a map from its axes from ind on to the axes before ind."""
+    """Inverse of A as a square matrix: the axes before ind are its rows, the other axes its columns."""
     if ind <= 0:
         raise tenon.InvalidArgument(f"linalg.tensorinv: ind must be above 0, not {ind}.")
     first, last = tuple(A.shape[:ind]), tuple(A.shape[ind:])
     if math.prod(first) != math.prod(last):
-        raise tenon.InvalidArgument(f"linalg.tensorinv: the axes before {ind} and those from it on must have as many elements; the shape is {tuple(A.shape)}.")
+        raise tenon.InvalidArgument(f"linalg.tensorinv: the axes before {ind} and those from it on must have the same number of elements; the shape is {tuple(A.shape)}.")
     return tenon.reshape(tenon.linalg_inv(tenon.reshape(A, (math.prod(first), math.prod(last)))), last + first)
 
 
@@ -483,7 +483,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """Product of several matrices, in the order with the fewest multiplications. The first and last may be vectors."""
     if len(tensors) < 2:
-        raise tenon.InvalidArgument(f"linalg.multi_dot: there must be two tensors at least, not {len(tensors)}.")
+        raise tenon.InvalidArgument(f"linalg.multi_dot: there must be at least two tensors, not {len(tensors)}.")
     if any(each.ndim != 2 for each in tensors[1:-1]) or any(each.ndim not in (1, 2) for each in (tensors[0], tensors[-1])):
         raise tenon.InvalidArgument("linalg.multi_dot: the tensors must have rank 2, but the first and the last may have rank 1.")
     listed = list(tensors)

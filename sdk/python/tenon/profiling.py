@@ -22,7 +22,7 @@ class ProfileRow(NamedTuple):
     device: str
     implementation: str  # name of a kernel, or the rung "decomposed", "compiled" or "host"; empty for copies between devices
     launches: int
-    seconds: float  # of all launches; several implementations of an op share its time in proportion to their launches
+    seconds: float  # the sum over all launches; implementations of one op share its time in proportion to their launches
     bytes_copied: int  # between devices, or to change the layout of inputs
 
 

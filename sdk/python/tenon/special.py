@@ -414,7 +414,7 @@ def _polynomial(name: str, first: Callable[[Any], Any], following: Callable[[int
         if high is not None and most > 64:
             result, most = tenon.where(degrees > 64, high(points, degrees), result), 64
         if most > _MOST_STEPS:
-            raise tenon.Unsupported(f"{name}: a degree of {most} is not computed; {_MOST_STEPS} is the greatest.")
+            raise tenon.Unsupported(f"{name}: the degree is {most}; at most {_MOST_STEPS} is supported.")
         for k in range(1, most + 1):
             result = tenon.where(tenon.eq(degrees, k), now, result)
             before, now = now, following(k, points, now, before)

@@ -25,7 +25,7 @@ namespace tenon::testing {
 namespace {
 
 constexpr int kTries = 6;
-constexpr int kRuns = 8;  // of each program: plain runs and replays
+constexpr int kRuns = 8;  // runs of each program: plain runs and replays
 constexpr int64_t kSide = 6;
 
 uint64_t graph_runs = 0;

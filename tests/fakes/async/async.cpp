@@ -357,7 +357,7 @@ ep_status peer_copy(ep_stream* stream, ep_buffer dst, ep_device* peer, ep_buffer
   {
     std::lock_guard lock(plugin->mutex);
     if (plugin->opened_peers.count({stream->device, peer}) == 0) {
-      async_control().violate("a peer copy between devices for which peer_open did not say OK");
+      async_control().violate("a peer copy between devices for which peer_open did not return OK");
     }
   }
   async_control().peer_copies.fetch_add(1, std::memory_order_relaxed);

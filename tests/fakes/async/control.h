@@ -24,7 +24,7 @@ constexpr int64_t kMixSoils = 4;      // the kernel leaves a 1 in its scratch, a
 
 // The function that a kernel of a module computes, by the name of its entry. The text itself is not read.
 struct AsyncKernel {
-  uint64_t bytes = 0;    // of each buffer
+  uint64_t bytes = 0;    // bytes of each buffer
   uint32_t written = 0;  // bit i: buffer i is written
   // `buffers` ends with workspace and scratch, if the entry has them. A result with a code is a fault.
   void (*run)(char* const* buffers, const char* parameters, uint64_t groups, ep_fault* fault) = nullptr;
@@ -59,7 +59,7 @@ struct AsyncControl {
            // at each call, so do not change it between 0 and another value
   std::atomic<bool> images{false};       // some of these layouts are images; read when the provider is loaded
   std::atomic<bool> exclusive{false};    // a block holds one tensor; read when the provider is loaded
-  std::atomic<uint64_t> granularity{1};  // of copies, in bytes; read when the provider is loaded
+  std::atomic<uint64_t> granularity{1};  // granularity of copies, in bytes; read when the provider is loaded
   std::atomic<bool> late_waits{false};   // a stream waits for the event's newest point, not for its point at the call
   std::atomic<bool> blobs{false};        // created objects are stored in the host's blobs, and compared when read again
   std::atomic<uint64_t> create_us{0};    // how long creating a primitive or compiling a graph takes
@@ -76,7 +76,7 @@ struct AsyncControl {
   std::atomic<ep_status> query_answer{EP_STATUS_OK};
   std::atomic<ep_status> host_wait_answer{EP_STATUS_OK};
   std::atomic<ep_status> synchronize_answer{EP_STATUS_OK};
-  std::atomic<ep_status> compile_answer{EP_STATUS_OK};  // of graph_compile
+  std::atomic<ep_status> compile_answer{EP_STATUS_OK};  // what graph_compile returns
   std::atomic<ep_status> elapsed_answer{EP_STATUS_OK};
   std::atomic<ep_status> create_answer{EP_STATUS_OK};  // returned by calls that create a primitive or compile a graph
   std::atomic<int64_t> fail_pack{-1};                  // a packing fails after this many others
@@ -85,8 +85,8 @@ struct AsyncControl {
   std::atomic<int64_t> failed_graphs{0};
   std::atomic<int64_t> fail_replay{-1};  // a replay finds no memory after this many others
   std::atomic<int64_t> failed_replays{0};
-  std::atomic<ep_status> begin_answer{EP_STATUS_OK};  // of command_list_begin
-  std::atomic<ep_status> end_answer{EP_STATUS_OK};    // of command_list_end
+  std::atomic<ep_status> begin_answer{EP_STATUS_OK};  // what command_list_begin returns
+  std::atomic<ep_status> end_answer{EP_STATUS_OK};    // what command_list_end returns
   std::atomic<int64_t> fail_import{-1};               // an import of memory fails after this many others
   std::atomic<int64_t> fail_semaphore{-1};            // a wait for a semaphore fails after this many others
   std::atomic<int64_t> failed_imports{0};
@@ -115,7 +115,7 @@ struct AsyncControl {
   std::atomic<uint64_t> packed{0};         // packed operands
   std::atomic<uint64_t> packed_reads{0};   // launches that read a packed operand
   std::atomic<uint64_t> opaque_reads{0};   // operands in opaque layouts that launches read
-  std::atomic<uint64_t> opaque_writes{0};  // the same for written operands
+  std::atomic<uint64_t> opaque_writes{0};  // how many written operands were opaque
 
   // The first access out of order, or an empty string.
   std::string violation();

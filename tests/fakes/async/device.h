@@ -68,8 +68,9 @@ struct ep_event {
   ep_device* device = nullptr;
   std::mutex mutex;
   std::condition_variable fired;
-  ep_stream* stream = nullptr;  // of the last record; dangling if that record is complete and the stream was destroyed
-  uint64_t recorded = 0;        // number of records; guarded by `mutex`
+  // The stream of the last record; dangling if that record is complete and the stream was destroyed.
+  ep_stream* stream = nullptr;
+  uint64_t recorded = 0;  // number of records; guarded by `mutex`
   uint64_t completed = 0;
   std::atomic<uint64_t> recorded_now{0};  // the same number, readable without the lock
   std::atomic<uint64_t> completed_now{0};
@@ -138,7 +139,7 @@ struct Access {
 struct RecordedCommands {
   std::vector<ep_binding> bindings;
   std::vector<Command> commands;
-  std::vector<Access> accesses;  // of all commands
+  std::vector<Access> accesses;  // the accesses of all commands
   size_t calls = 0;              // more than `commands` if some call has failed
 };
 
@@ -223,11 +224,11 @@ struct ep_device {
 
 struct ep_plugin {
   const ep_host* host = nullptr;
-  bool peers = false;        // its devices copy from each other directly
+  bool peers = false;        // true if the devices copy from each other directly
   bool mapped = false;       // the host can address their memory
   bool pinned = false;       // they have a pool for transfers
   bool exclusive = false;    // a block holds one tensor
-  uint64_t granularity = 1;  // of copies
+  uint64_t granularity = 1;  // granularity of copies, in bytes
   std::mutex mutex;
   std::set<std::pair<const ep_device*, const ep_device*>>
       opened_peers;  // the first device may read the memory of the second

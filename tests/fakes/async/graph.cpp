@@ -17,7 +17,7 @@ struct ep_graph {
     uint64_t flags = 0;
     uint64_t bytes = 0;
     ep_buffer constant{};        // a constant that is read at each run, or
-    std::vector<char> contents;  // that was copied when the graph was compiled
+    std::vector<char> contents;  // a copy that was made when the graph was compiled
     uint64_t at = 0;             // offset of an inner value in the memory for these
     uint32_t border = 0;         // position of an input or output at a launch
   };

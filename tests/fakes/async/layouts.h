@@ -41,12 +41,12 @@ class PlainRun {
   void finish();
 
   ep_primitive_desc desc;       // row-major
-  std::vector<char*> operands;  // by operand
+  std::vector<char*> operands;  // the memory of each operand
 
  private:
   const ep_primitive_desc& given_;
   char* const* values_;
-  std::vector<std::vector<char>> elements_;  // by operand; empty for a plain one
+  std::vector<std::vector<char>> elements_;  // the memory of each operand; empty for a plain one
 };
 
 }  // namespace tenon::fakes

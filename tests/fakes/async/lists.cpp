@@ -15,7 +15,7 @@ using tenon::fakes::Command;
 struct ep_command_list {
   struct Range {
     ep_buffer buffer;
-    char* begin = nullptr;  // its address when it was recorded
+    char* begin = nullptr;  // the address of the memory when it was recorded
     uint64_t size = 0;
   };
 
@@ -25,7 +25,7 @@ struct ep_command_list {
   std::vector<Access> accesses;
   std::set<ep_memory*> fixed;  // memory that is in no binding
   std::atomic<bool> running{false};
-  int last_stream = -1;  // of the last replay
+  int last_stream = -1;  // the stream of the last replay
   uint64_t last_number = 0;
 
   // The binding in which `buffer` begins; null: none.
@@ -58,7 +58,7 @@ ep_status command_list_begin(ep_stream* stream, const ep_command_list_desc* desc
   }
   Shadow& shadow = stream->device->plugin->shadow;
   if (control.shadow && !shadow.host_has_seen_all(stream->number)) {
-    control.violate("a recording begins on a stream whose work has not been seen to be done");
+    control.violate("a recording begins on a stream whose work is not known to be done");
   }
   stream->recording = std::make_unique<RecordedCommands>();
   if (desc->binding_count != 0) {
@@ -130,7 +130,7 @@ ep_status command_list_end(ep_stream* stream, ep_command_list** out, ep_command_
 void command_list_destroy(ep_device*, ep_command_list* list) {
   if (list == nullptr) return;
   if (!is_lost() && !list->seen_done()) {
-    async_control().violate("a command list is destroyed before its last replay was seen to be done");
+    async_control().violate("a command list is destroyed before its last replay is known to be done");
   }
   count(*list, -1);
   async_control().command_lists.fetch_sub(1);
@@ -157,7 +157,7 @@ ep_status command_list_replay(ep_command_list* list, ep_stream* stream, const ep
   if (due(control.fail_replay, control.failed_replays)) {
     return fail(stream->device->host, error, EP_STATUS_OUT_OF_DEVICE_MEMORY, "this replay was told to find no room.");
   }
-  if (!list->seen_done()) control.violate("a command list is replayed before its last replay was seen to be done");
+  if (!list->seen_done()) control.violate("a command list is replayed before its last replay is known to be done");
   if (desc->binding_count != list->bindings.size()) control.violate("a replay has another number of bindings");
   control.replays.fetch_add(1, std::memory_order_relaxed);
   Command command;

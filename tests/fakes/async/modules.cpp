@@ -1,5 +1,5 @@
 // Kernel modules. The text is not compiled: an entry runs the function that the test has registered under its name
-// (async_kernels). The order of its accesses is checked like that of a primitive.
+// (async_kernels). The order of its accesses is checked like the order of a primitive's accesses.
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -48,13 +48,13 @@ std::string Shadow::free(const ShadowMemory& memory) {
   for (size_t i = 0; i < memory.cells.size(); ++i) {
     const Cell& cell = memory.cells[i];
     if (cell.writer >= 0 && host.seen[static_cast<size_t>(cell.writer)] < cell.written) {
-      return fmt::format("a block is freed while {}, which writes its byte {}, has not been seen to be done",
+      return fmt::format("a block is freed while {}, which writes its byte {}, is not known to be done",
                          name(cell.writer, cell.written), i * 4);
     }
     for (int reader = 0; reader < kHostClock; ++reader) {
       const auto r = static_cast<size_t>(reader);
       if (host.seen[r] < cell.read[r]) {
-        return fmt::format("a block is freed while {}, which reads its byte {}, has not been seen to be done",
+        return fmt::format("a block is freed while {}, which reads its byte {}, is not known to be done",
                            name(reader, cell.read[r]), i * 4);
       }
     }

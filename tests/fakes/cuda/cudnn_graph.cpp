@@ -154,7 +154,7 @@ std::string complaint_about_graph(const Body& body) {
   return {};
 }
 
-using Elements = std::vector<double>;  // of a tensor, row-major
+using Elements = std::vector<double>;  // the elements of a tensor, row-major
 
 int64_t count_of(const std::vector<int64_t>& dims) {
   int64_t count = 1;
@@ -228,7 +228,7 @@ size_t index_in(const std::array<int64_t, 5>& dims, const std::array<int64_t, 5>
 // Calls visit(x, w, y) with the indices of the elements, for each product of the convolution.
 template <class Visit>
 void each_product(const Sizes& s, const Visit& visit) {
-  const int64_t outputs = s.w[0] / (s.x[1] / s.w[1]);  // of a group
+  const int64_t outputs = s.w[0] / (s.x[1] / s.w[1]);  // output channels of a group
   const int64_t positions = s.y[2] * s.y[3] * s.y[4], taps = s.w[2] * s.w[3] * s.w[4];
   for (int64_t n = 0; n < s.y[0]; ++n) {
     for (int64_t o = 0; o < s.y[1]; ++o) {
@@ -397,7 +397,7 @@ std::vector<int64_t> names_bound(const Body& graph) {
 }
 
 void compute(const Body& graph, const std::map<int64_t, void*>& addresses, bool rounds_to_tf32) {
-  std::map<int64_t, Elements> values;  // of virtual tensors
+  std::map<int64_t, Elements> values;  // the elements of virtual tensors
   const auto value = [&](const Body& tensor) {
     return is_virtual(tensor) ? values.at(id_of(tensor)) : read(tensor, addresses.at(id_of(tensor)));
   };

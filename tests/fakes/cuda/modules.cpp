@@ -26,7 +26,7 @@ struct CUfunc_st {
 };
 
 struct CUmod_st {
-  void* library = nullptr;  // of a text
+  void* library = nullptr;  // the library that was compiled from a text
   std::map<std::string, std::unique_ptr<CUfunc_st>> functions;
 };
 

@@ -48,7 +48,7 @@ struct CUstream_st {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::function<void()>> queue_;
-  std::unique_ptr<std::vector<std::function<void()>>> captured_;  // of the capturing thread
+  std::unique_ptr<std::vector<std::function<void()>>> captured_;  // the work that the capturing thread has captured
   bool running_ = false;
   bool stopping_ = false;
   uint64_t random_;

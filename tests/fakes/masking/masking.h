@@ -33,7 +33,7 @@ struct MaskingControl {
 
   // The device's description of pool 0. Read when the device is listed, and kept for that device.
   std::atomic<bool> exclusive{false};    // a block holds one tensor
-  std::atomic<uint64_t> granularity{1};  // of copies
+  std::atomic<uint64_t> granularity{1};  // granularity of copies, in bytes
   std::atomic<bool> unmapped{false};     // the host cannot reach the memory
   std::atomic<uint64_t> relaxed{0};      // relaxed_dtypes
   std::atomic<uint64_t> flushed{0};      // flushed_dtypes

@@ -55,7 +55,7 @@ struct Queue {
 class Places {
  public:
   struct Moved {
-    const char* begin;  // its address when it was recorded
+    const char* begin;  // the address of the memory when it was recorded
     uint64_t size;
     char* now;
   };
@@ -105,7 +105,7 @@ struct ep_memory {
   char* address = nullptr;
   uint64_t size = 0;
   bool imported = false;
-  tenon::fakes::Foreign file = {};  // of imported memory
+  tenon::fakes::Foreign file = {};  // the file of imported memory
   std::vector<char> copy = {};      // for the violation imports_copy
 };
 

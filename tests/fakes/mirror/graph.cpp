@@ -149,7 +149,7 @@ ep_status graph_launch(ep_graph* graph, ep_stream* stream, const ep_graph_launch
     if (run.faults.empty()) return;
     if (waits) {
       *out_fault = run.faults.front();
-      status = fail_text(graph->host, error, EP_STATUS_FAULT, "A node met bad data.");
+      status = fail_text(graph->host, error, EP_STATUS_FAULT, "A node found invalid data.");
     } else {
       queue->faults.insert(queue->faults.end(), run.faults.begin(), run.faults.end());
     }

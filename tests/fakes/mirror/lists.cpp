@@ -7,7 +7,7 @@
 struct ep_command_list {
   const ep_host* host;
   ep_device* device = nullptr;
-  std::shared_ptr<tenon::mirror::Queue> queue = {};  // of the stream that recorded
+  std::shared_ptr<tenon::mirror::Queue> queue = {};  // the queue of the stream that recorded
   std::shared_ptr<tenon::mirror::RecordedCommands> recording = {};
   std::vector<const char*> begins = {};  // addresses of the bindings when they were recorded
   int replays = 0;

@@ -32,7 +32,7 @@ struct ep_collectives {
 struct ep_communicator {
   const ep_host* host;
   ep_collectives* plugin;
-  uint64_t id;               // the same on all its ranks
+  uint64_t id;               // the same number on all ranks of the communicator
   std::vector<int32_t> all;  // position: rank of the communicator; element: rank of the world
   int32_t rank;
   uint64_t collectives, splits;  // number of calls so far
@@ -45,7 +45,7 @@ struct ep_exchange {
   ep_collectives* plugin;
   ep_collective_desc desc;
   std::vector<int64_t> src_counts, dst_counts;
-  uint64_t id, number;  // of the communicator, of the collective
+  uint64_t id, number;  // the id of the communicator, the number of the collective
   std::vector<int32_t> all;
   int32_t rank;
   std::vector<std::string> parts;  // the data of each rank; the rank's own from the start

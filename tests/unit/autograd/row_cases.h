@@ -12,7 +12,7 @@ namespace tenon {
 
 struct RowCase {
   std::string name;
-  std::vector<Dims> shapes;  // of the arguments that require gradients
+  std::vector<Dims> shapes;  // the shapes of the arguments that require gradients
   std::function<Tensor(const TensorList&)> call;
   double low = -1.5;
   double high = 1.5;

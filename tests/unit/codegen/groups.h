@@ -18,7 +18,7 @@ std::string missing_compilers();
 // bytes, with indices of 32 bits. Returns the text of the loops without packs.
 std::string expect_groups(const Kernel& kernel, const std::vector<std::vector<int64_t>>& parameters, double ulps,
                           double absolute);
-// The same for a kernel that has loops.
+// Like the function above, for a kernel that has loops.
 void expect_dialects(const Kernel& kernel, const std::vector<std::vector<int64_t>>& parameters, double ulps,
                      double absolute, IndexBits bits = IndexBits::wide);
 

@@ -55,7 +55,7 @@ TEST(GroupLoops, ABarrierIsMissed) {
   body.erase(body.begin() + 1);
   Memory memory(kernel, {}, 7);
   EXPECT_EQ(interpret(kernel, {}, memory.addresses()).message(),
-            "Stage v is read at a point whose number it does not hold.");
+            "Stage v is read at a point that was not stored.");
 }
 
 TEST(GroupLoops, RefuseWhatNotAllOfTheGroupReaches) {
@@ -122,7 +122,7 @@ TEST(GroupTexts, StayWithinTheLimitsOfTheDevice) {
   EXPECT_EQ(value_or_throw(groups_for(1000, dialect)), (std::array<uint64_t, 3>{1000, 1, 1}));
   EXPECT_EQ(value_or_throw(groups_for(1001, dialect)), (std::array<uint64_t, 3>{501, 2, 1}));
   EXPECT_EQ(groups_for(1000001, dialect).status().message(),
-            "A launch has 1000001 groups, and the device takes 1000 times 1000.");
+            "A launch has 1000001 groups; the device accepts at most 1000 x 1000.");
   dialect.greatest_buffers = 1;
   EXPECT_EQ(printed().status().message(), "Kernel norm needs 2 buffers, and the device has 1.");
   dialect.greatest_buffers = 16;

@@ -49,7 +49,7 @@ double distance(double want, T have) {
 struct Bound {
   const char* name;
   double ulps;
-  double epsilons = 0;  // or an error of this many epsilons
+  double epsilons = 0;  // an error of this many epsilons is accepted too
 };
 
 template <class T>

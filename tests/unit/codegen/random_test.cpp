@@ -220,7 +220,7 @@ TEST(RandomKernels, ComputeTheSameHoweverTheyAreScheduled) {
     if (HasFatalFailure()) FAIL() << "seed " << seed << "\n" << to_string(kernel);
   }
   EXPECT_GT(steps, 60);
-  EXPECT_GT(scheduled, 45);  // of 60
+  EXPECT_GT(scheduled, 45);  // out of 60
 }
 
 }  // namespace

@@ -190,7 +190,7 @@ TEST(CpuTactics, ColumnNormsReadBlocksOfColumns) {
             "      serial i\n        vector r unroll 4\n          u\n");
 }
 
-// Boundaries of a concat between vectors and within them, and one along an axis other than that of the lanes.
+// Boundaries of a concat between vectors and within them, and one along an axis other than the lanes' axis.
 TEST(CpuTactics, ChoicesByPosition) {
   expect_schedules(
       "kernel joined\nsize n in [0, 65536]\naxis i n + 2\naxis j 75\nin x f32 37*n\nin y f32 11\nin z f32 27*n\n"

@@ -159,7 +159,7 @@ Tiles with_block(int64_t block) {
 using Times = std::function<double(const Tiles& tiles, size_t run)>;
 
 struct Made {
-  std::vector<std::pair<Tiles, size_t>> runs;  // by tiles
+  std::vector<std::pair<Tiles, size_t>> runs;  // indexed by tiles
 
   size_t& of(const Tiles& tiles) {
     for (auto& [known, count] : runs) {

@@ -6,7 +6,7 @@ namespace {
 
 struct Step {
   const char* name;
-  std::vector<Dims> shapes;  // of the parameters
+  std::vector<Dims> shapes;  // the shapes of the parameters
   std::function<TensorList(int64_t batch)> inputs;
   std::function<Tensor(const TensorList& parameters, const TensorList& inputs)> loss;
 };

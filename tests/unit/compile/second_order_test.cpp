@@ -26,7 +26,7 @@ Tensor in_f64(const Dims& dims, uint32_t seed) {
 
 struct Formula {
   const char* name;
-  std::vector<Dims> shapes;  // of the leaves; the argument is [4, 3]
+  std::vector<Dims> shapes;  // the shapes of the leaves; the argument is [4, 3]
   std::function<Tensor(const TensorList& leaves, const Tensor& x)> loss;
 };
 

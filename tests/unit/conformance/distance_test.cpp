@@ -118,7 +118,7 @@ TEST(Distance, AnErrorOfAsManyStepsAsAllowedPassesAndOneStepMoreFails) {
   std::printf("%d errors were planted at a limit and one step beyond it\n", planted);
 }
 
-// The same through the whole comparison of a launch: one element of the result is changed.
+// Compares a whole launch: one element of the result is changed.
 TEST(Distance, OnePlantedElementIsFoundInEveryFunctionAndFloatingType) {
   int planted = 0;
   for (const auto& [name, test] : cases_with_bounds()) {

@@ -219,7 +219,7 @@ TEST(Jobs, GiveTheFindingsOfASingleJobInTheSameOrder) {
 }
 
 TEST(Jobs, EveryProcessIsClosedAndABadClosingIsKept) {
-  static int shared_runs = 0;  // in this process
+  static int shared_runs = 0;  // runs in this process
   std::vector<conformance::Test> tests;
   for (int i = 0; i < 12; ++i) {
     tests.push_back(make(

@@ -326,7 +326,7 @@ TEST(Denormals, AResultAtTheEdgeMayVanish) {
   EXPECT_TRUE(ran.with(0, 0, stating(Tier::full, true)).ok());
   EXPECT_FALSE(ran.with(0, 0, stating(Tier::full)).ok());
   Ran square(case_named("unary/square/f32/vector"));
-  const float y = 1.08420217249e-19F;  // its square is the least normal number, and exact
+  const float y = 1.08420217249e-19F;  // the square is exactly the least normal number
   std::memcpy(square.start.address(1), &y, sizeof y);
   square.want = square.run(square.start);
   ASSERT_EQ(square.bits(square.want, 0), least_normal(DType::f32));

@@ -58,7 +58,7 @@ TEST_F(Skeleton, WorkThatFailsIsDeviceLostForEveryWaitAndEverySubmission) {
   ep_stream* other = stream();
   stream_->submit([] { throw std::runtime_error("the bus is gone"); });
   EXPECT_EQ(ops_.stream_synchronize(stream_, &error_), EP_STATUS_DEVICE_LOST);
-  EXPECT_EQ(host_.sentence, "Work on the device failed, and its memory is not known.");
+  EXPECT_EQ(host_.sentence, "Work on the device failed; the contents of its memory are unknown.");
   float value = 1;
   for (ep_stream* each : {stream_, other}) {
     EXPECT_EQ(ops_.upload(each, {memory_, 0}, &value, 4, nullptr), EP_STATUS_DEVICE_LOST);

@@ -213,7 +213,7 @@ TEST(KernelsBeside, ServeACompiledFunctionAndItsGradient) {
       finish_compiling();
     }
     const std::vector<float> got = gradient(step);
-    if (i == 3) finish_compiling();  // of the gradient
+    if (i == 3) finish_compiling();  // the kernels of the gradient
     for (size_t k = 0; k < expected.size(); ++k) ASSERT_NEAR(got[k], expected[k], 1e-5) << i;
   }
   ExecutionScope scope;

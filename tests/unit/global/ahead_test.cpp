@@ -35,7 +35,7 @@ Tensor random_numbers(const Dims& dims, uint32_t seed, DType dtype = DType::f32)
   return Tensor::from(std::span<const float>(values), dims, own_device()).to(dtype);
 }
 
-// Notes the number of exchanges under way when backward passes it.
+// Notes the number of pending exchanges when backward passes it.
 class Spy final : public Function {
  public:
   explicit Spy(std::vector<uint64_t>* seen) : seen_(seen) {}
@@ -292,7 +292,7 @@ TEST(Known, AGradientIsReducedOnceForAllThatAStepDoesWithIt) {
     int step = 0;
     train(spread_out, spread(batch, Placement::all(devices()), {S0}), [&](Traffic traffic) {
       if (ranks() == 1) return;
-      // A list of which each rank computes a part becomes whole again at the end.
+      // Each rank computes a part of a list; at the end the list is whole again.
       EXPECT_EQ(traffic.exchanges, way == value ? 6u : 3u) << way << " step " << step;
       const int64_t once = 3 * 8 * kLarge * kLarge * 2 * (ranks() - 1) / ranks();
       EXPECT_NEAR(static_cast<double>(traffic.bytes), static_cast<double>(once), 0.02 * static_cast<double>(once));
@@ -359,7 +359,7 @@ TEST(Known, WhatIsGivenAwayIsTheOwners) {
   }
 }
 
-// The same in a program, where the order of its calls decides.
+// In a compiled function, the order of its calls decides.
 TEST(Known, ProgramsReduceOnce) {
   const Placement all = Placement::all(devices());
   const CompiledList compiled(

@@ -152,7 +152,7 @@ TEST(Compiled, ExchangesAreNodesOfTheSameNumberOnEveryRank) {
 }
 
 TEST(Compiled, ExchangesStayInOrderThroughPasses) {
-  if (ranks() == 1) return;  // nothing is exchanged
+  if (ranks() == 1) return;  // with one rank nothing is exchanged
   const Placement all = Placement::all(devices());
   // The first is unused; the second and the third are equal; the last reads only constants.
   const auto function = [&](const TensorList& in) {
@@ -196,7 +196,7 @@ TEST(Compiled, SumsBeginWhereTheyAreReady) {
   const compilation::Taken taken =
       compilation::record(step, CompileOptions(), inputs, compilation::shape_of("the step", inputs), nullptr);
   const graph::Graph& program = taken.recording->forward;
-  bool is_behind = false;  // of the first exchange
+  bool is_behind = false;  // true after the first exchange
   size_t products_behind = 0;
   for (graph::NodeId id = program.first(); id != graph::kNoNode; id = program.next(id)) {
     const std::string_view op = program.node(id).op->name;
@@ -204,7 +204,7 @@ TEST(Compiled, SumsBeginWhereTheyAreReady) {
     if (op == "matmul" && is_behind) ++products_behind;
   }
   EXPECT_EQ(exchanged_sizes(program), (std::vector<int64_t>{270 * 280, 260 * 270, 6 * 260}));
-  EXPECT_GE(products_behind, 3u) << graph::print(program);  // of six in backward
+  EXPECT_GE(products_behind, 3u) << graph::print(program);  // backward has six products
 
   const uint64_t before = Communicator::traffic().beside;
   const CompiledList compiled(step, {});
@@ -218,7 +218,7 @@ TEST(Compiled, SmallSumsTravelTogether) {
   const auto train = [&](bool compiles) {
     TensorList weights;
     int64_t elements = 0;
-    for (uint64_t i = 0; i < 12; ++i) {  // more than one concat takes
+    for (uint64_t i = 0; i < 12; ++i) {  // more weights than one concat accepts
       const auto width = static_cast<int64_t>(6 + i);
       weights.push_back(spread(some({width, width + 1}, i) * 0.1, all, {B}).detach().requires_grad_());
       elements += width * (width + 1);
@@ -388,7 +388,7 @@ TEST(Compiled, GradientsOfResultsGoToArgumentsAndToWhatIsOutside) {
         const std::string what = fmt::format("{} {} result {}", to_string(of_x), to_string(of_w), used);
         expect_close(gradients[1][0], gradients[0][0], what);
         EXPECT_EQ(gradients[0][1].defined(), used != 2) << what;
-        ASSERT_EQ(gradients[1][1].defined(), used != 2) << what;  // not zeros
+        ASSERT_EQ(gradients[1][1].defined(), used != 2) << what;  // undefined instead of zeros
         if (used != 2) expect_close(gradients[1][1], gradients[0][1], what);
       }
     }
@@ -408,7 +408,7 @@ TEST(Compiled, WhatIsNotReachedHasNoGradient) {
     return TensorList{in[0] * 2.0, in[1] + leaves[3], square(in[0]) * in[1], outside * in[2]};
   };
   const CompiledList compiled(function, {});
-  for (size_t used = 1; used < 16; ++used) {  // as bits
+  for (size_t used = 1; used < 16; ++used) {  // bit i: output i is used
     for (const bool creates : {false, true}) {
       if (creates && used % 5 != 0) continue;  // only some combinations are recorded
       TensorList gradients[2];
@@ -486,7 +486,7 @@ TEST(Compiled, StateIsWrittenAndSeen) {
       expect_same(row, whole[1], to_string(sbp));
       expect_same(column, whole.t()[2], to_string(sbp));
     }
-    // The same for an argument.
+    // A function that writes its argument.
     const auto writes = compile([](Tensor x) { return x.add_(1); });
     for (int i = 0; i < 3; ++i) {
       expect_same(writes(base), whole.add_(1), to_string(sbp));

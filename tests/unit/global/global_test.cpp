@@ -135,7 +135,7 @@ TEST(Global, PartsMakeTheWhole) {
 
 TEST(Global, TheCheapestSignatureIsChosen) {
   const Placement all = Placement::all(devices());
-  if (ranks() == 1) return;  // nothing moves
+  if (ranks() == 1) return;  // with one rank nothing moves
   const Tensor x = spread(some({6, 8}, 1), all, {S0}), w = spread(some({8, 4}, 2), all, {B});
   EXPECT_EQ(layout_of(matmul(x, w)).sbp, NdSbp{S0});
   EXPECT_EQ(layout_of(matmul(to_global(x, {B}), to_global(w, {S1}))).sbp, NdSbp{S1});

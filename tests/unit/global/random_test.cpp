@@ -53,7 +53,7 @@ Placement placement() {
 
 struct Outcome {
   TensorList results;
-  std::string error;  // of backward, if a program has written a tensor that a gradient needs
+  std::string error;  // the error of backward, if a program has written a tensor that a gradient needs
 };
 
 // The results of the program, and the gradients of the sum of their squares.
@@ -74,7 +74,7 @@ Outcome run(const graph::RandomProgram& program, const TensorList& inputs) {
   return {std::move(results), {}};
 }
 
-// Returns the difference, or nothing. The bound is that of sums in f32 in another order, relative to the largest
+// Returns the difference, or nothing. The bound allows sums in f32 in another order, relative to the largest
 // element.
 std::string difference(const graph::RandomProgram& program, uint32_t seed) {
   const TensorList inputs{graph::random_tensor({4, 4}, seed), graph::random_tensor({4, 4}, seed + 1),

@@ -43,7 +43,7 @@ def wait_for(launcher, limit):
         if now - busy > patience or now - begin > limit + patience:
             launcher.kill()
         elif in_time and now - begin > limit:
-            launcher.terminate()  # and with it the ranks
+            launcher.terminate()  # ends the ranks too
             in_time = False
         time.sleep(0.02)
     return in_time

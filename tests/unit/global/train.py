@@ -131,7 +131,7 @@ class Training(unittest.TestCase):
         def on(stage):
             return lambda value: value.to_global(stage, B)
 
-        # The words' vectors stand in the first stage, and the last one needs them too.
+        # The words' vectors are in the first stage, and the last one needs them too.
         for compiles, parts in ((False, None), (True, None), (False, 3), (True, 3)):
             losses, _ = train(parameter=lambda name, value: on(last if name.startswith("1.") else first)(value), data=on(first),
                               wanted=on(last), between=on(last), head=on(last), compiles=compiles, parts=parts)
@@ -206,7 +206,7 @@ class Checkpoints(unittest.TestCase):
         self.folder = bytes(first).decode().strip()
 
     def tearDown(self):
-        tenon.ones(1).to_global(self.all, P).item()  # all have come so far
+        tenon.ones(1).to_global(self.all, P).item()  # waits until all ranks have come so far
         if rank() == 0:
             shutil.rmtree(self.folder)
 
@@ -265,7 +265,7 @@ class Checkpoints(unittest.TestCase):
         x = tenon.zeros(2, 3)
         save({"x": x, "n": 1, "t": "text"}, path)
         for wrong, kind, text in ((lambda: save(x, path), TypeError, "an object with a state_dict"), (lambda: save({"x": {1}}, path), TypeError, "'x' is a set"),
-                                  (lambda: save({"a": {"b": x}, "a.b": x}, path), ValueError, "two things are called 'a.b'"),
+                                  (lambda: save({"a": {"b": x}, "a.b": x}, path), ValueError, "two objects have the name 'a.b'"),
                                   (lambda: load({"x": tenon.zeros(3, 2)}, path), tenon.InvalidArgument, r"'x' is f32 \[2, 3\] in .*, but the tensor to fill is f32 \[3, 2\]"),
                                   (lambda: load({"y": 1}, path), tenon.NotFound, "the text 'y' was requested"),
                                   (lambda: load({"x": 1}, path), tenon.NotFound, "the text 'x' was requested, .* has a tensor"),

@@ -49,7 +49,7 @@ void wait_for_others(const Communicator& ranks, int32_t expected, const std::fil
 Status run_compiled(bool is_last) {
   const Placement all = Placement::all("cpu");
   const auto sum = compile([](const Tensor& x) { return to_global(x, {Sbp::broadcast()}); });
-  const auto part = compile([](const Tensor& x) { return relu(x); });  // of each rank's part
+  const auto part = compile([](const Tensor& x) { return relu(x); });  // runs on each rank's part
   const Tensor x = to_global(tenon::ones({1000}), all, {Sbp::partial()});
   try {
     for (int i = 0; i < 3; ++i) sum(x), part(x);
@@ -61,7 +61,7 @@ Status run_compiled(bool is_last) {
   return {};
 }
 
-// Trains. The last rank ends before the third backward; the others then have all reductions of it under way.
+// Trains. The last rank ends before the third backward; all its reductions are then pending on the other ranks.
 Status run_ahead(bool is_last) {
   const Placement all = Placement::all("cpu");
   const auto spread = [&](double value, Sbp sbp) {

@@ -76,7 +76,7 @@ TEST(Graph, ComputesKnownValuesWhileRecording) {
   EXPECT_EQ(run(graph, std::vector<Tensor>{x})[0].to_host<float>(), mul(x, exp(square(weight))).to_host<float>());
 }
 
-// A large result is worth its memory only if it replaces more.
+// A large result is kept only if it replaces values of more bytes.
 TEST(Graph, ComputesALargeKnownValueIfItHasNoMoreElementsThanItsInputs) {
   const Tensor x = random_tensor({1, 100000}, 16), large = random_tensor({2, 100000}, 17);
   const auto steps = [&](const std::function<Tensor()>& known) {

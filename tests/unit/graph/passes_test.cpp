@@ -510,14 +510,14 @@ TEST(Passes, ScoresThatAreNoAttentionStay) {
         return {matmul(softmax(mul(add(matmul(x[0], x[1]), x[4]), Scalar(0.5)), 3), x[2])};
       },
       "matmul add mul softmax matmul");
-  // A row of which nothing is kept would have no weights.
+  // If no score of a row were kept, the row would have no weights.
   stays(
       [](const TensorList& x) -> TensorList {
         const Tensor keep = gt(x[4], Scalar(-10));
         return {matmul(softmax(where(keep, matmul(x[0], x[1]), Scalar(-INFINITY)), 3), x[2])};
       },
       "gt matmul where softmax matmul");
-  // If the number is nearer to 0, replaced scores would count in a row of which nothing is kept.
+  // If the number is nearer to 0, replaced scores would count in a row that keeps no score.
   stays(
       [](const TensorList& x) -> TensorList {
         const Tensor keep = gt(x[4], Scalar(0));
@@ -558,7 +558,7 @@ TEST(Passes, AttentionOfSharedHeadsIsOneOp) {
   EXPECT_EQ(ops_of(few), products);
 }
 
-// The same with a batch, a number of rows and a number of keys that are symbols.
+// Attention whose batch, number of rows and number of keys are symbols.
 TEST(Passes, HeadsThatShareKeysAreRowsAtAnySize) {
   const std::string text = R"(graph "s"
 symbol S0 "axis 0 of input 'x'" in [1, ] hint 4

@@ -55,7 +55,7 @@ void expect_right(const Rewriting& rewriting, uint32_t* changed = nullptr) {
 
 class EveryPass : public ::testing::TestWithParam<const Pass*> {};
 
-// With a limit of memory below the need of the graph, where it can be met.
+// Runs the pass with a memory limit below the need of the graph. Does nothing if the limit cannot be met.
 void run_under_a_limit(const Pass& pass, Graph* graph) {
   RecomputeReport report;
   RecomputeOptions recompute{.report = &report};

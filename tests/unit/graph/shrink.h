@@ -80,8 +80,8 @@ inline std::optional<std::string> fault(const std::string& text, const Rewriting
   }
 }
 
-// Graphs smaller than `text`: one output less, or one node less, whose users then read one of its inputs of the same
-// type or a new input.
+// Graphs smaller than `text`: without one output, or without one node, whose users then read one of its inputs of the
+// same type or a new input.
 inline std::vector<std::string> smaller(const std::string& text) {
   std::vector<std::string> all;
   const Graph graph = parse(text);
@@ -120,7 +120,7 @@ inline std::string shrink(std::string text, const Rewriting& rewriting, uint32_t
       try {
         fails = candidate.size() < text.size() && fault(candidate, rewriting, seed).has_value();
       } catch (const Error&) {
-        continue;  // not a graph, or one that cannot run
+        continue;  // the text is no longer a graph that can run
       }
       if (!fails) continue;
       text = candidate;

@@ -238,7 +238,7 @@ TEST_F(CompiledCalls, CompileBesideWhileALowerRungServes) {
     const Tensor there = positive_floats({11, 13}, 1, Device("cpu")), here = there.to(bare);
     const Body code = [](In in) { return erf(in[0]); };
     Tensor before, after;
-    std::promise<void> go;  // nothing is compiled before
+    std::promise<void> go;  // kernels are compiled only after it is set
     compile_in_background(bare.state(), [held = go.get_future().share()] { held.wait(); });
     std::string why;
     for (uint32_t call = 0; call < kCallsBeforeKernels; ++call) {
@@ -271,7 +271,7 @@ TEST_F(CompiledCalls, WaitUntilAPatternWasCalledOften) {
                     {x}, [](In in) { return log1p(in[0]); }, &result, &why),
                 "log1p host")
           << call;
-      EXPECT_NE(why.find("kernels come after 16 calls"), std::string::npos) << why;
+      EXPECT_NE(why.find("kernels are compiled after 16 calls"), std::string::npos) << why;
       const double slope = 0.01 * (call + 1);
       const Body leaky = [slope](In in) { return leaky_relu(in[0], slope); };
       EXPECT_EQ(rungs({x}, leaky, &result, &why), "leaky_relu host") << call;

@@ -48,7 +48,7 @@ class WithConstants final : public Interpreter {
     run_prepared(&owned, *prepared);
   }
 
-  std::unique_ptr<Prepared> prepared;  // of the last primitive
+  std::unique_ptr<Prepared> prepared;  // the last primitive that was prepared
 
  private:
   Constant* constant_of(const Tensor* tensor) const {

@@ -446,7 +446,7 @@ class Limits : public Masking {
 TEST_F(Limits, AnOperandBeyondAStatedLimitIsAPrimitiveWithNumbers) {
   struct Stated {
     std::atomic<uint64_t>* limit;
-    uint64_t most;  // of 4 x 6 floats
+    uint64_t most;  // the least limit that accepts 4 x 6 floats
   };
   for (const Stated& stated : {Stated{&control().greatest_elements, 24}, Stated{&control().greatest_bytes, 96},
                                Stated{&control().greatest_dim, 24}}) {

@@ -141,7 +141,7 @@ TEST_F(Opaque, ViewsSeeTheBytes) {
 TEST_F(Opaque, WritesInPlaceAreSeenByEverybody) {
   const Program code = [](const TensorList& in) {
     Tensor wave = exp(in[0]);
-    Tensor before = neg(wave);  // its operand may be stored in a layout
+    Tensor before = neg(wave);  // the operand `wave` may be stored in a layout
     relu_(neg_(wave));
     Tensor row = select(wave, 0, 1);
     add_(row, in[1]);

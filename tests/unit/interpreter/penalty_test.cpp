@@ -42,7 +42,7 @@ TEST(Penalty, OfConvolutionsIsTwoThirdsOfWhatIsReordered) {
   struct Case {
     std::string name;
     std::function<Tensor(const Tensor&)> run;
-    uint64_t elements;  // of SRC and DST together
+    uint64_t elements;  // elements of SRC and DST together
   };
   const Case cases[] = {
       {"3x3", [&](const Tensor& in) { return conv2d(in, square, {}, 1, 1); }, 32 * 64 + 16 * 64},

@@ -50,7 +50,7 @@ class Demand : public ::testing::Test {
     }).join();
     return entries;
   }
-  // The same under a demand; only the last entry.
+  // Like the function above, with a demanded precision. Returns only the last entry.
   template <class Body>
   static ExecutionEntry under(Precision precision, const Body& body) {
     const std::vector<ExecutionEntry> entries = ran([&] {

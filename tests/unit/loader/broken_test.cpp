@@ -24,7 +24,7 @@ void PrintTo(const Expected& expected, std::ostream* stream) { *stream << expect
 constexpr Expected expectations[] = {
     {"no_note", Stage::note, Code::invalid_argument,
      "it is not a Tenon provider: it holds no note named 'Tenon' (rule N01).",
-     "If it should be one, write EP_PLUGIN_NOTE(name, version, flags) once at file scope and build it again."},
+     "To make the file a provider, write EP_PLUGIN_NOTE(name, version, flags) once at file scope and build it again."},
     {"wrong_version", Stage::note, Code::version, "it was built for ABI 0.99, this host speaks 0.2 (rule N02).",
      "Build the provider against this Tenon, or use the Tenon it was built for; while the ABI is 0.x both must have "
      "the "
@@ -34,7 +34,7 @@ constexpr Expected expectations[] = {
      "(rule N05).",
      "Rename the file."},
     {"other_kind", Stage::note, Code::unsupported,
-     "it is a plug-in for something new (kind 99); this host loads plug-ins for devices and for collectives (rule "
+     "it is a plug-in of unknown kind 99; this host loads plug-ins for devices and for collectives (rule "
      "N07).",
      "Use a newer Tenon that knows this kind."},
     {"other_sanitizer", Stage::note, Code::unsupported,
@@ -52,10 +52,10 @@ constexpr Expected expectations[] = {
     {"refuses", Stage::negotiated, Code::version,
      "this host is too old for me.\n  while calling ep_plugin_query_v0 of the provider 'refuses'", "Use a newer host."},
     {"short_struct", Stage::negotiated, Code::invalid_argument,
-     "the table of the provider 'short_struct' misses the required function 'device_count' (rule T03).",
+     "the table of the provider 'short_struct' lacks the required function 'device_count' (rule T03).",
      "Report it to the provider's author."},
     {"missing_slot", Stage::negotiated, Code::invalid_argument,
-     "the table of the provider 'missing_slot' misses the required function 'device_info' (rule T03).",
+     "the table of the provider 'missing_slot' lacks the required function 'device_info' (rule T03).",
      "Report it to the provider's author."},
 };
 
@@ -107,7 +107,7 @@ TEST_F(BrokenFolder, HidesNoSoundProvider) {
   EXPECT_EQ(device.value()->spelling, "sound:0");
   EXPECT_EQ(candidate_of("missing_device_slot").stage, Stage::usable);
   EXPECT_EQ(candidate_of("missing_device_slot").sentence,
-            "the table of the device missing_device_slot:0 misses the required function 'upload' (rule T03).");
+            "the table of the device missing_device_slot:0 lacks the required function 'upload' (rule T03).");
   EXPECT_EQ(candidate_of("sound").stage, Stage::chosen);
 }
 
@@ -116,7 +116,7 @@ TEST_F(BrokenFolder, DeviceWithoutRequiredFunctionIsNotOpened) {
   const Result<OpenDevice*> device = open_device("missing_device_slot:0");
   ASSERT_FALSE(device.ok());
   EXPECT_EQ(device.status().message(),
-            "the table of the device missing_device_slot:0 misses the required function 'upload' (rule T03).");
+            "the table of the device missing_device_slot:0 lacks the required function 'upload' (rule T03).");
 }
 
 TEST_F(BrokenFolder, TextFileIsRefused) {

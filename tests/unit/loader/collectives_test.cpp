@@ -94,7 +94,7 @@ TEST_F(Collectives, OneThatJoinsByTicketsIsFoundByItsMemory) {
   EXPECT_EQ(open_collectives_of_memory(EP_HANDLE_CL_MEM), nullptr) << "memory that it does not take";
   EXPECT_EQ(open_collectives().status().message(), "There is no plug-in that carries data between processes.");
   EXPECT_EQ(open_collectives("toy").status().message(),
-            "The plug-in 'toy' finds no ranks: it works together with a plug-in that does.");
+            "The plug-in 'toy' cannot find the ranks; it needs a second plug-in that can.");
 }
 
 TEST_F(Collectives, OneThatFindsRanksIsNotAskedForMemory) {
@@ -107,7 +107,7 @@ TEST_F(Collectives, HalfAPairOfTicketsIsRefused) {
   toy.has_join = false;
   register_collectives("toy", query);
   const std::string message(open_collectives().status().message());
-  EXPECT_NE(message.find("misses the function 'ticket_join' (rule J02)"), std::string::npos) << message;
+  EXPECT_NE(message.find("lacks the function 'ticket_join' (rule J02)"), std::string::npos) << message;
 }
 
 TEST_F(Collectives, WithoutOneTheErrorSaysWhatToInstall) {
@@ -134,7 +134,7 @@ TEST_F(Collectives, OneOfAnotherVersionIsRefused) {
 TEST_F(Collectives, OneThatMissesAFunctionIsRefused) {
   toy.has_split = false;
   register_collectives("toy", query);
-  EXPECT_NE(open_collectives().status().message().find("misses the function 'communicator_split' (rule J02)."),
+  EXPECT_NE(open_collectives().status().message().find("lacks the function 'communicator_split' (rule J02)."),
             std::string::npos);
   EXPECT_EQ(toy.ended, 1);
 }

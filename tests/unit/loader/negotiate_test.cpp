@@ -72,15 +72,15 @@ TEST_F(Negotiate, RefusesOtherVersions) {
 
 TEST_F(Negotiate, RefusesMissingSlotsByNameAndShutsDown) {
   sample(0).change_plugin_ops = [](ep_plugin_ops* ops) { ops->device_count = nullptr; };
-  EXPECT_EQ(sentence(), "the table of the provider 'sample' misses the required function 'device_count' (rule T03).");
+  EXPECT_EQ(sentence(), "the table of the provider 'sample' lacks the required function 'device_count' (rule T03).");
   EXPECT_EQ(sample(0).shutdowns, 1);
   sample(0).change_plugin_ops = [](ep_plugin_ops* ops) { ops->shutdown = nullptr; };
-  EXPECT_EQ(sentence(), "the table of the provider 'sample' misses the required function 'shutdown' (rule T03).");
+  EXPECT_EQ(sentence(), "the table of the provider 'sample' lacks the required function 'shutdown' (rule T03).");
 }
 
 TEST_F(Negotiate, RefusesAnotherStructType) {
   sample(0).change_plugin_ops = [](ep_plugin_ops* ops) { ops->struct_type = EP_STRUCT_DEVICE_OPS; };
-  EXPECT_EQ(sentence(), "the table of the provider 'sample' is of struct type 4, 2 was asked for (rule T01).");
+  EXPECT_EQ(sentence(), "the table of the provider 'sample' is of struct type 4, but 2 was requested (rule T01).");
 }
 
 TEST_F(Negotiate, RefusesImpossibleSizes) {
@@ -157,18 +157,18 @@ TEST_F(Negotiate, AsynchronousDevicesNeedEvents) {
   EXPECT_TRUE(open().ok());
   flags_ = 0;
   EXPECT_EQ(open().message(),
-            "the table of the device sample:0 misses the required function 'event_create' (rule T03).");
+            "the table of the device sample:0 lacks the required function 'event_create' (rule T03).");
   EXPECT_EQ(sample(0).closes, 1) << "what was opened is closed again";
 }
 
 TEST_F(Negotiate, HostVisiblePoolsNeedMapAndFlush) {
   pools_ = {{EP_POOL_FLAG_HOST_VISIBLE, 0, 64, 0, 0, 0}};
-  EXPECT_EQ(open().message(), "the table of the device sample:0 misses the required function 'memory_map' (rule T03).");
+  EXPECT_EQ(open().message(), "the table of the device sample:0 lacks the required function 'memory_map' (rule T03).");
   sample(0).change_device_ops = [](ep_device_ops* ops) {
     ops->memory_map = [](ep_device*, ep_memory*, void**, ep_error**) { return EP_STATUS_OK; };
   };
   EXPECT_EQ(open().message(),
-            "the table of the device sample:0 misses the required function 'memory_flush' (rule T03).");
+            "the table of the device sample:0 lacks the required function 'memory_flush' (rule T03).");
   pools_[0].flags |= EP_POOL_FLAG_COHERENT;
   EXPECT_TRUE(open().ok());
 }
@@ -180,20 +180,19 @@ TEST_F(Negotiate, PrimitivesComeAsAGroup) {
     };
   };
   EXPECT_EQ(open().message(),
-            "the table of the device sample:0 misses the required function 'primitive_destroy' (rule T03).");
+            "the table of the device sample:0 lacks the required function 'primitive_destroy' (rule T03).");
 }
 
 TEST_F(Negotiate, PeerCopiesComeAsAPair) {
   sample(0).change_device_ops = [](ep_device_ops* ops) {
     ops->peer_open = [](ep_device*, ep_device*, ep_error**) { return EP_STATUS_OK; };
   };
-  EXPECT_EQ(open().message(), "the table of the device sample:0 misses the required function 'peer_copy' (rule T03).");
+  EXPECT_EQ(open().message(), "the table of the device sample:0 lacks the required function 'peer_copy' (rule T03).");
 }
 
 TEST_F(Negotiate, APoolOfImagesNeedsTheFunctionsThatMakeThem) {
   pools_ = {{0, 0, 64, 0, 0, 0}, {EP_POOL_FLAG_IMAGE, 0, 64, 0, 0, 0}};
-  EXPECT_EQ(open().message(),
-            "the table of the device sample:0 misses the required function 'layout_info' (rule T03).");
+  EXPECT_EQ(open().message(), "the table of the device sample:0 lacks the required function 'layout_info' (rule T03).");
 }
 
 TEST_F(Negotiate, TheSlotsOfWholeGraphsComeTogether) {
@@ -201,7 +200,7 @@ TEST_F(Negotiate, TheSlotsOfWholeGraphsComeTogether) {
     ops->graph_capability = [](ep_device*, const ep_graph_desc*, ep_graph_answer*, ep_error**) { return EP_STATUS_OK; };
   };
   EXPECT_EQ(open().message(),
-            "the table of the device sample:0 misses the required function 'graph_compile' (rule T03).");
+            "the table of the device sample:0 lacks the required function 'graph_compile' (rule T03).");
 }
 
 TEST_F(Negotiate, TheSlotsOfCommandListsComeTogether) {
@@ -209,7 +208,7 @@ TEST_F(Negotiate, TheSlotsOfCommandListsComeTogether) {
     ops->command_list_begin = [](ep_stream*, const ep_command_list_desc*, ep_error**) { return EP_STATUS_OK; };
   };
   EXPECT_EQ(open().message(),
-            "the table of the device sample:0 misses the required function 'command_list_end' (rule T03).");
+            "the table of the device sample:0 lacks the required function 'command_list_end' (rule T03).");
 }
 
 TEST_F(Negotiate, DescriptionsAreChecked) {

@@ -108,10 +108,9 @@ TEST(Note, OfAnotherKindIsNotLoaded) {
   EXPECT_EQ(check_note(note.value(), "sample").message(), "it carries data between processes, and has no devices.");
   EXPECT_TRUE(check_note(note.value(), "sample", EP_PLUGIN_KIND_COLLECTIVES).ok());
   file.note.desc.kind = 99;
-  EXPECT_EQ(
-      check_note(read(file.bytes()).value(), "sample").message(),
-      "it is a plug-in for something new (kind 99); this host loads plug-ins for devices and for collectives (rule "
-      "N07).");
+  EXPECT_EQ(check_note(read(file.bytes()).value(), "sample").message(),
+            "it is a plug-in of unknown kind 99; this host loads plug-ins for devices and for collectives (rule "
+            "N07).");
 }
 
 TEST(Note, ReadsWhatTheMacroWrites) {

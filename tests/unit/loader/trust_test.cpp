@@ -214,7 +214,7 @@ TEST_F(OpenChecked, ReadsAccessListsOfFilesFoldersAndAncestors) {
 
 TEST_F(OpenChecked, ReadsLongAccessLists) {
   std::string list = access_list({{1, 7, UINT32_MAX}});
-  constexpr uint32_t many = 60;  // the last entry may write
+  constexpr uint32_t many = 60;  // number of access entries; the last one may write
   for (uint32_t i = 1; i <= many; ++i) list += access_list({{2, i == many ? 7u : 5u, 10000 + i}}).substr(4);
   list += access_list({{4, 5, UINT32_MAX}, {0x10, 7, UINT32_MAX}, {0x20, 5, UINT32_MAX}}).substr(4);
   const std::string path = scratch_.write("file", "content");

@@ -16,7 +16,7 @@ struct Toy {
   std::atomic<int> calls{0};                   // calls of device functions
   ep_primitive_info info{};                    // filled in by primitive_create
   ep_status launch_answer = EP_STATUS_OK;
-  ep_status event_answer = EP_STATUS_OK;  // of event_query and event_wait
+  ep_status event_answer = EP_STATUS_OK;  // what event_query and event_wait return
   ep_fault fault{};                       // fault of a launch or of stream_take_fault; code 0: none
 };
 

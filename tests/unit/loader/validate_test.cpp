@@ -151,7 +151,7 @@ struct Table {
     values[0] = {EP_GRAPH_VALUE_INPUT, 32, EP_DTYPE_f32, 0};
     values[1] = {0, 32, EP_DTYPE_f32, 0};
     values[2] = {EP_GRAPH_VALUE_OUTPUT, 32, EP_DTYPE_f32, 0};
-    values[3] = {0, 32, EP_DTYPE_f32, 0};  // only counted if a test says so
+    values[3] = {0, 32, EP_DTYPE_f32, 0};  // part of the table only if a test says so
     for (uint32_t i = 0; i < 2; ++i) {
       nodes[i].primitive = relu();
       nodes[i].operands[0] = {i + 1, 0, 0};
@@ -392,7 +392,7 @@ void change(void (*how)(ep_device_ops*)) { toy().change = how; }
 
 const std::vector<Violator>& host_violators() {
   static const std::vector<Violator> all = {
-      {"S10", "the time of an event that nobody has seen to fire", Code::invalid_argument,
+      {"S10", "the time of an event that is not known to have fired", Code::invalid_argument,
        [] {
          Host host(0);
          ep_stream* stream = host.timed_stream();

@@ -11,7 +11,7 @@ import numpy as np
 
 from formulas_test import Case, draw, main
 
-FLOAT, INT8, DOUBLE = 1, 3, 11  # of TensorProto
+FLOAT, INT8, DOUBLE = 1, 3, 11  # element types of TensorProto
 
 
 def along(function, x, axis):
@@ -77,7 +77,7 @@ def moved_elements(random):
             y = np.pad(y, [(more // 2, more - more // 2) if a == axis % 4 else (0, 0) for a in range(4)])
         yield Case("CenterCropPad", 18, [x, np.array(wanted)], [y], **({"axes": axes} if axes else {}))
     image = draw(random, (1, 2, 2, 2), "float32")
-    places = np.array([[[[0, 3], [8, 11]], [[13, 14], [22, 23]]]])  # of an image of 3 x 4
+    places = np.array([[[[0, 3], [8, 11]], [[13, 14], [22, 23]]]])  # positions in an image of 3 x 4
     y = np.zeros(24, "float32")
     y[places.ravel()] = image.ravel()
     yield Case("MaxUnpool", 11, [image, places], [y.reshape(1, 2, 3, 4)], kernel_shape=[3, 3], strides=[2, 3],
@@ -145,7 +145,7 @@ def windows(random):
         whole = np.zeros((1, 3, 10), "float32")  # (4 - 1) * 2 + 4
         for i in range(4):
             whole[:, :, 2 * i:2 * i + 4] += np.einsum("nc,cok->nok", image[:, :, i], weight)
-        low = 1 if auto_pad == "SAME_UPPER" else 2  # of three surplus positions
+        low = 1 if auto_pad == "SAME_UPPER" else 2  # positions to cut at the low end; three are surplus
         yield Case("ConvTranspose", 11, [image, weight], [whole[:, :, low:low + 7]], strides=[2], output_shape=[7],
                    auto_pad=auto_pad)
     columns = draw(random, (1, 2 * 4, 9), "float32")

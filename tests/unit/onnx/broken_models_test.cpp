@@ -181,7 +181,7 @@ void types_counts_and_names(Generator& g) {
   for (const char* op : {"Add", "Sub", "Mul", "Div", "Pow", "MatMul", "Equal", "Less", "Max", "And"}) {
     if (std::string(op) != "Max") g.node("one input", op, {});
     g.node("an integer beside floats", op, {}, {{1, 2, 3, 4, 5, 6, 7, 8}});
-    if (std::string(op) == "Pow") g.models.pop_back();  // its exponent may be an integer
+    if (std::string(op) == "Pow") g.models.pop_back();  // the exponent of Pow may be an integer
   }
 }
 

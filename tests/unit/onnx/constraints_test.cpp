@@ -72,7 +72,7 @@ class Walk {
       }
     }
     for (const NumberRule& rule : row_.attributes) {
-      if (!has_attribute(*schema_, rule.attribute)) continue;  // of another version
+      if (!has_attribute(*schema_, rule.attribute)) continue;  // another version of the operator has it
       for (const Ints& numbers : broken_numbers(rule, right)) {
         Given wrong = right;
         wrong.numbers[std::string(rule.attribute)] = numbers;
@@ -329,7 +329,7 @@ TEST(Constraints, ANumberOfHeadsIsThatOfTheShape) {
 // A node whose input number `number` holds lengths that must be from 0 to 4, the length of an axis.
 struct Lengths {
   const char* op;
-  std::vector<std::vector<std::string>> shapes;  // of the earlier inputs
+  std::vector<std::vector<std::string>> shapes;  // the shapes of the earlier inputs
   size_t number;
   int32_t type;
 };

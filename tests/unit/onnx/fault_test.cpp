@@ -40,7 +40,7 @@ Device graph_device() {
   return one;
 }
 
-// A model of two nodes, of which the second receives bad data, and the text of its error.
+// A model of two nodes whose second node receives bad data, and the text of its error.
 struct BadModel {
   const char* op;
   int32_t type;

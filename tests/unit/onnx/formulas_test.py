@@ -375,7 +375,7 @@ def empty_tensors(random):
         scales = np.array([1, 0.4, 2], "float32")
         yield Case("Resize", 13, [draw(random, (1, 2, 3), "float32"), None, scales], [np.zeros((1, 0, 6), "float32")], mode=mode)
     yield Case("QuantizeLinear", 13, [np.array([np.nan, np.inf, -np.inf, 1], "float32"), np.float32(0.5), np.int8(3)],
-               [np.array([-128, 127, -128, 5], "int8")])  # as ONNX Runtime
+               [np.array([-128, 127, -128, 5], "int8")])  # the result of ONNX Runtime
     yield Case("DynamicQuantizeLinear", 11, [np.zeros((0, 3), "float32")],
                [np.zeros((0, 3), "uint8"), np.float32(1), np.uint8(0)])
     for op, gates in (("RNN", 1), ("GRU", 3), ("LSTM", 4)):

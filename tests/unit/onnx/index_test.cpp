@@ -77,7 +77,7 @@ void expect_fault(const IndexOp& op, bool eager, const Dims& x_dims, const std::
 struct Places {
   Dims x;
   int64_t batch;
-  Dims leading;  // of the indices, batch axes included
+  Dims leading;  // the leading dims of the indices, batch axes included
   int64_t k;
 };
 
@@ -130,7 +130,7 @@ TEST(GatherNd, RefusesAnIndexOneStepBeyondItsOwnAxis) {
       for (const int64_t wrong : {length, -length - 1}) {
         std::vector<int64_t> indices(count, 0);
         indices[static_cast<size_t>(p.k + i)] =
-            wrong;  // in the second row: most such indices are inside the flattened tensor
+            wrong;  // an index of the second row may still be inside the flattened tensor
         for (const bool eager : {false, true}) {
           expect_fault(gather_nd(p.batch), eager, p.x, indices, index_dims, wrong, length);
         }

@@ -186,7 +186,7 @@ TEST(Model, TakesInputsThatHaveAValue) {
     EXPECT_THROW(model.run({{"x", pair(1, 1)}, {"w", Tensor::from<float>(std::vector<float>{1}, {1})}}), Error);
     EXPECT_THROW(model.run({{"w", pair(1, 1)}}), Error);
   }
-  const Model older = load_bytes(with_defaults(3).bytes());  // its files list every weight
+  const Model older = load_bytes(with_defaults(3).bytes());  // its graph inputs include every weight
   EXPECT_TRUE(older.defaults().empty());
   EXPECT_THROW(older.run({{"x", pair(1, 1)}, {"w", pair(3, 4)}}), Error);
 }

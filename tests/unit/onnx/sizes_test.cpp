@@ -179,7 +179,7 @@ TEST(Sizes, PassesThatMoveBitsHoldForAllSizesToo) {
   EXPECT_EQ(model.recorded(), 1u);
 }
 
-// The table of positions has 40 rows, of which the sum with the words uses one for each word.
+// The table of positions has 40 rows; the sum with the words uses one row for each word.
 TEST(Sizes, AnEncoderIsBoundToNothingButItsTableOfPositions) {
   const Model model = load_bytes(Encoder().bytes(), exact());
   EXPECT_EQ(graph::guards(model.record(inputs_of(3, 7), true)), "1 < S0 (input)\n1 < S1 (input)\nS1 <= 40 (add)\n");

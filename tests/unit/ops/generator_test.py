@@ -97,7 +97,7 @@ class Generator(unittest.TestCase):
         self.accepted(ROW.format(f'operator: "-", signature: {one}') +
                       ROW.replace("f,", "g,").format(f'operator: "-", signature: {two}'))
         self.refused(ROW.format(f'operator: "@", signature: {two}'),
-                     "f: '@' is not an operator; there are +, -, *, /, %, ==, !=, <, <=, >, >=, &, |, ^, ~, !.")
+                     "f: '@' is not an operator; the operators are +, -, *, /, %, ==, !=, <, <=, >, >=, &, |, ^, ~, !.")
         self.refused(ROW.format(f'operator: "+", signature: {one}'),
                      "f: operator + cannot be 'f(Tensor x)', which takes 1 operands and gives Tensor.")
         self.refused(ROW.format(f'operator: "*", signature: {three}'),
@@ -291,7 +291,7 @@ class Generator(unittest.TestCase):
             ('host: true, signature: "(Tensor x) -> Tensor[]", gradient: "none: test"', "f: a host of a library gives new tensors,"),
             ('host: true, signatures: ["(Tensor x)", "(Tensor x, int y)"], gradient: "none: test"',
              "f: a host of a library has one signature, not 2; write a composite that calls it."),
-            (host + ", dtypes: [f31]", "f: `dtypes` has 'f31', which is not a dtype; there are "),
+            (host + ", dtypes: [f31]", "f: `dtypes` has 'f31', which is not a dtype; the dtypes are "),
             ('host: true, signature: "(Tensor x)", gradient: {x: "grad * no_such_op(x)"}',
              "f: its gradient names 'no_such_op', which is not an op, an argument or a float parameter."),
             ('composite: true, signature: "(Tensor x)", gradient: "none: why"', "f: a composite without a gradient of its own"),
@@ -351,7 +351,7 @@ class Page(unittest.TestCase):
             plain = [tree.args for tree in trees if tree.name == row["op"]]
             for text, args in zip(texts, plain):
                 before, _, after = text[1:text.index(")")].partition("*")
-                # A name stands before a default, a comma or the end.
+                # A parameter's name precedes a default, a comma or the end.
                 names = [re.findall(r"(\w+)(?= *=|,|$)", re.sub(r"= *(\[[^]]*\]|\"[^\"]*\"|[^,]+)", "=", part.strip().strip(","))) for part in (before, after)]
                 own = [name for name in ("out", "inplace") if name in [a.arg for a in args.kwonlyargs]]
                 self.assertEqual([a.arg.replace("from_", "from") for a in args.args], names[0], text)

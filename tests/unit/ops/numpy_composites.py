@@ -117,7 +117,7 @@ class Composites(OpTest):
                     got = run("nextafter", x, target)[0]
                     np.testing.assert_array_equal(got, np.nextafter(x, target))
                     if x.dtype == np.float16:
-                        continue  # of two equal zeros, NumPy's halves keep the first; C does not
+                        continue  # for two equal zeros, NumPy's halves return the first; C does not
                     zeros = got == 0
                     np.testing.assert_array_equal(np.signbit(got[zeros]), np.signbit(np.nextafter(x, target)[zeros]))
         for dtype in (np.float32, np.float64):
@@ -230,7 +230,7 @@ class Composites(OpTest):
         self.same("block_diag", (some(2, 3), some(3), some(1, 1)), oracle=lambda x: torch.block_diag(*x))
         self.same("vander", some(4), 3)
         self.same("vander", some(3), increasing=True)
-        self.refused("tril: input has shape [3]; it must have rank 2 at least.", "tril", some(3))
+        self.refused("tril: input has shape [3]; it must have rank at least 2.", "tril", some(3))
         flags = np.ones((4, 4), bool)
         self.check(np.tril(flags), "tril", flags)
         self.check(np.triu(flags, 1), "triu", flags, 1)
@@ -245,7 +245,7 @@ class Composites(OpTest):
         self.same("mv", a, v)
         self.same("dot", v, some(4))
         self.same("vdot", v, some(4))
-        for dtype in (np.float32, np.float64):  # of several parts, the last of which is short
+        for dtype in (np.float32, np.float64):  # the sum has several parts; the last one is short
             x, y = (some(n).astype(dtype) for n in (40001, 40001))
             self.check(np.asarray((x.astype(np.float64) * y).sum(), dtype), "dot", x, y, rtol=1e-4, atol=1e-3)
             self.check(np.asarray((x[::2].astype(np.float64) * y[1::2][:1]).sum(), dtype), "dot", x[::2], np.full(20001, y[1], dtype), rtol=1e-4, atol=1e-3)
@@ -276,7 +276,7 @@ class Composites(OpTest):
         self.same("cross", some(3, 4), some(3, 4))
         self.same("cross", some(2, 3, 5), some(2, 3, 5))
         cube, other = some(2, 3, 3), some(2, 3, 3)
-        self.check(np.cross(cube, other, axis=1), "cross", cube, other)  # the first axis of three
+        self.check(np.cross(cube, other, axis=1), "cross", cube, other)  # the default is the first axis of length 3
         self.same("tensordot", some(2, 3, 4), some(3, 4, 5), oracle=lambda x, y: torch.tensordot(x, y, dims=2))
         self.same("tensordot", some(2, 3, 4), some(4, 5, 2), [2, 0], [0, 2], oracle=lambda x, y, i, j: torch.tensordot(x, y, dims=(i, j)))
         self.refused("mm: mat2 has shape [4]; it must have rank 2.", "mm", a, v)
@@ -354,7 +354,7 @@ class Composites(OpTest):
         self.same("repeat_interleave", some(2, 3), 3, 1)
         self.same("repeat_interleave", some(2, 3), 2)
         self.same("pixel_shuffle", some(2, 8, 3, 4), 2)
-        wide = some(2, 1, 2, 1, 2, 4, 2, 6)  # an axis more would be too many
+        wide = some(2, 1, 2, 1, 2, 4, 2, 6)  # the greatest possible rank
         self.same("pixel_shuffle", wide, 2)
         self.same("pixel_unshuffle", wide, 2)
         self.same("channel_shuffle", some(2, 6, 2, 1, 2, 1, 2, 3), 3)

@@ -160,7 +160,7 @@ class LinearAlgebra(OpTest):
         for op in ("linalg_inv", "linalg_cholesky"):
             with self.assertRaises(Refused) as raised:
                 run(op, singular)
-            number = "[01]" if RANKS else "1"  # in the part of a rank
+            number = "[01]" if RANKS else "1"  # a rank may have only a part of the batch
             self.assertRegex(str(raised.exception), f"^{op}: matrix {number} of the batch \\(argument 'input'\\) is singular, "
                                                     "not positive definite, or not finite.")
 

@@ -11,7 +11,7 @@ def few(*shape, dtype=np.float32):
 
 
 def odd(*shape):
-    """The same with NaN, infinities and both zeros."""
+    """Like the function above, with NaN, infinities and both zeros."""
     return random.choice(np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -2.5], np.float32), shape)
 
 
@@ -101,7 +101,7 @@ class Order(OpTest):
                 for largest in (True, False):
                     values, positions = sorted_stably(x, 1, largest)
                     self.check([values[:, :k], positions[:, :k]], "topk", x, k, 1, largest)
-        # Lines of which a sample says too much: few of the first k, at even distances; lines in order; and equal ones.
+        # Lines whose samples mislead: few of the first k, at even distances; ordered lines; and equal elements.
         uneven = np.zeros((3, 1000), np.float32)
         uneven[:, ::8] = np.arange(1, 126, dtype=np.float32)
         for x in (uneven, -uneven, np.arange(3000, dtype=np.float32).reshape(3, 1000), np.ones((2, 4097), np.float32),
@@ -131,7 +131,7 @@ class Order(OpTest):
         """Random ones, each once or several times, ones that differ in their last bits alone, many equal ones, and some in
         each of many groups that share the first bits: by short digits and by long ones."""
         numbers = np.random.default_rng(3)
-        for n in (200, 3001, 17011, 40000, 100003):  # of the last several threads sort parts
+        for n in (200, 3001, 17011, 40000, 100003):  # several threads sort parts of the longest array
             for x in (numbers.integers(-2**62, 2**62, n), numbers.choice(numbers.integers(-2**62, 2**62, n // 4), n),
                       numbers.integers(0, n, n), numbers.integers(0, 9, n) << 50,
                       (numbers.integers(0, 3, n) << 60) + numbers.integers(0, 1000, n),
@@ -279,7 +279,7 @@ class Which(OpTest):
             self.check(want, "nonzero", x)
             self.check(want, "argwhere", x)
             self.check(np.int64(len(want)), "count_nonzero", x)
-        for x in (odd(3000, 701), few(1500, 1501) > 0):  # several threads count these
+        for x in (odd(3000, 701), few(1500, 1501) > 0):  # long enough for several threads
             self.check(np.int64(np.count_nonzero(x)), "count_nonzero", x)
             self.check(np.int64(np.count_nonzero(x)), "sum", x != 0)
         self.check(np.count_nonzero(few(6, 7) * 0 + 1, 1), "count_nonzero", np.ones((6, 7), np.float32), 1)

@@ -88,7 +88,7 @@ class Unary(OpTest):
         self.check(np.ones((2, 3), bool), "isfinite", some(2, 3, dtype=np.int64))
         self.check(np.where(np.isnan(x), x, np.maximum(x, 0)), "relu", x)
         self.check(x == 0, "logical_not", x)
-        self.check(np.where(np.isnan(x), 0, np.sign(x)).astype(np.float32), "sign", x)  # as PyTorch
+        self.check(np.where(np.isnan(x), 0, np.sign(x)).astype(np.float32), "sign", x)  # the result of PyTorch
 
     def test_the_inverse_of_erf(self):
         inside = np.concatenate([np.linspace(-0.999, 0.999, 401), 10.0 ** -np.arange(1, 31), 1 - 10.0 ** -np.arange(1, 16)])

@@ -150,7 +150,7 @@ TEST(Optimizer, RefusesAStateThatIsNotItsOwn) {
   EXPECT_EQ(error_of([&] { momentum.load_state(plain.state()); }),
             "SGD: the state to load has no '0.momentum_buffer'.");
   EXPECT_EQ(error_of([&] { plain.load_state(momentum.state()); }),
-            "SGD: '0.momentum_buffer' of the state to load is not known.");
+            "SGD: the state to load has the unknown entry '0.momentum_buffer'.");
   SGD longer({leaf({1, 2, 3})}, {.momentum = 0.9});
   EXPECT_EQ(error_of([&] { momentum.load_state(longer.state()); }),
             "SGD: '0.momentum_buffer' of the state to load is f64 [3], not f64 [2].");

@@ -67,7 +67,7 @@ TEST(Reduce, DropsOrKeepsItsAxes) {
   EXPECT_EQ(reduced_count({2, 3, 4}, 0b101), 8);
   EXPECT_TRUE(require_elements("max", {0, 3}, 0b10).ok());
   EXPECT_FALSE(require_elements("max", {0, 3}, 0b01).ok());
-  EXPECT_TRUE(require_elements("max", {0, 0}, 0b01).ok());  // nothing is reduced to nothing
+  EXPECT_TRUE(require_elements("max", {0, 0}, 0b01).ok());  // the result has no elements either
 }
 
 TEST(Matmul, FollowsPyTorch) {
@@ -467,7 +467,7 @@ TEST(View, InjectiveLayoutsMayBeWritten) {
   EXPECT_TRUE(is_injective({3, 4}, {1, 3}));
   EXPECT_TRUE(is_injective({3, 4}, {10, 2}));
   EXPECT_TRUE(is_injective({3, 1}, {1, 0}));
-  EXPECT_TRUE(is_injective({0, 4}, {0, 0}));  // nothing lies anywhere
+  EXPECT_TRUE(is_injective({0, 4}, {0, 0}));  // a tensor without elements has no two at one place
   EXPECT_FALSE(is_injective({3, 4}, {0, 1}));
   EXPECT_FALSE(is_injective({3, 4}, {2, 1}));
 }

@@ -91,7 +91,7 @@ class LinearAlgebra(unittest.TestCase):
         for m, n in ((7, 3), (3, 7), (4, 4), (1, 1)):
             a, b = self.matrices(m, n), self.matrices(m, 2)
             self.same(self.run_op("least_squares", [("dst", (n, 2))], a, b), np.linalg.lstsq(a, b, rcond=None)[0])
-        a = self.matrices(6, 2) @ self.matrices(2, 4)  # of rank 2
+        a = self.matrices(6, 2) @ self.matrices(2, 4)  # matrices of rank 2
         b = self.matrices(6, 2)
         self.same(self.run_op("least_squares", [("dst", (4, 2))], a, b), np.linalg.pinv(a) @ b, 1e-7)
 

@@ -130,7 +130,7 @@ class Quantisation(unittest.TestCase):
             reals = [real(a, scales["src"], zeros["src"]), real(b, scales["weight"], zeros["weight"])]
             exact = (np.add if op == "add" else np.multiply)(*reals)
             want = quantised(exact.astype(np.float32), scales["dst"], zeros["dst"], dtype)
-            # Where the quotient is a tie but for its roundings, both numbers are right.
+            # If the quotient is a tie except for rounding errors, both numbers are right.
             steps = exact / scales["dst"]
             tie = np.abs(np.abs(steps - np.floor(steps)) - 0.5) < 1e-4
             self.assertLess(tie.mean(), 0.05)

@@ -86,7 +86,7 @@ UNARY = {
     "selu": lambda x: B * np.where(x > 0, x, A * np.expm1(x)),
     "hard_sigmoid": lambda x: np.clip(A * x + B, 0, 1), "hard_swish": lambda x: x * np.clip(x / 6 + 0.5, 0, 1),
     "thresholded_relu": lambda x: np.where(np.isnan(x) | (x > A), x, 0),
-    "shrink": None,  # its parameters are integers on integers: tested by itself
+    "shrink": None,  # its parameters are integers for integers; it has a test of its own
     "logical_not": np.logical_not, "bitwise_not": np.invert,
     "isnan": np.isnan, "isinf": np.isinf, "exp2": np.exp2, "erfc": special.erfc, "frac": lambda x: x - np.trunc(x),
     "lgamma": special.gammaln, "digamma": special.psi,

@@ -183,7 +183,7 @@ TEST(FoldMarked, KeepsMarkedAxesAloneAndInOrder) {
     uint32_t folded = marked;
     after.rank = fold_marked(after.rank, after.dims, &folded, after.pointers, 3);
     EXPECT_EQ(__builtin_popcount(folded), __builtin_popcount(marked));
-    EXPECT_EQ(walk(before, 3), walk(after, 3));  // in order, because no element moves
+    EXPECT_EQ(walk(before, 3), walk(after, 3));  // the order is equal, because no element moves
     EXPECT_EQ(walk(before, 3, marked), walk(after, 3, folded));
   }
 }

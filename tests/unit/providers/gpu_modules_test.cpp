@@ -438,7 +438,7 @@ TEST_F(GpuHelpers, AnswerForADeviceThatIsLostMeanwhile) {
   std::thread loses([&] {
     usleep(200'000);
     driver.lose();
-    if (provider_name() == "cuda") return;  // its calls all fail
+    if (provider_name() == "cuda") return;  // on cuda all calls fail
     const float number = 1;
     ep_error* error = nullptr;
     const ep_buffer buffer{memory, 0};

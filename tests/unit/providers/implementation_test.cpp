@@ -9,7 +9,7 @@
 
 struct ep_device {
   const ep_host* host = nullptr;
-  tenon::provider::Refusal answers[2];  // of make, by implementation
+  tenon::provider::Refusal answers[2];  // by implementation: what its make returns
   int asked[2] = {};
 };
 struct ep_primitive : tenon::provider::PrimitiveBase {};

@@ -69,7 +69,7 @@ Table difference(Table a, const Table& b) {
   return a;
 }
 
-std::vector<float> narrowed(Table* a) {  // and `a` becomes the rest
+std::vector<float> narrowed(Table* a) {  // narrows `a` too
   std::vector<float> result;
   for (double& x : a->numbers) {
     result.push_back(static_cast<float>(x));

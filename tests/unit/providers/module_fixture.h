@@ -63,7 +63,7 @@ class Module {
   std::vector<std::string> said;
   int32_t dialect = EP_DIALECT_C;
   uint64_t host_bytes = 0;
-  ep_kernel_info info{};  // of the last kernel
+  ep_kernel_info info{};  // the info of the last kernel
 
  private:
   OpenProvider& provider_;

@@ -37,7 +37,7 @@ TEST(Team, RunsEveryPartOnce) {
 }
 
 TEST(Team, RunsThousandsOfRegionsAndSeesTheirWrites) {
-  std::vector<int64_t> sums(4);  // plain memory: the end of a region orders it
+  std::vector<int64_t> sums(4);  // not atomic: the end of a region orders the accesses
   for (int64_t round = 0; round < 20'000; ++round) {
     region(4, [&](int32_t thread, int32_t) { sums[static_cast<size_t>(thread)] += round; });
     ASSERT_EQ(sums[0] + sums[1] + sums[2] + sums[3], 4 * (round * (round + 1) / 2));

@@ -83,7 +83,7 @@ Work convolution(int64_t channels, int64_t size, int64_t kernel) {
   return work;
 }
 
-// The same with channels last and a constant weight.
+// A convolution with channels last and a constant weight.
 Work packed(Work work) {
   work.name = fmt::format("packed convolution of {} channels", work.desc.operands[1].dims[1]);
   for (int i = 0; i < 2; ++i) {

@@ -61,7 +61,7 @@ class AgainstStrict(unittest.TestCase):
 
     def setUp(self):
         self.rng = np.random.default_rng(7)
-        # NumPy, on which array-api-strict stands, warns of what is asked on purpose.
+        # array-api-strict uses NumPy, which warns of calls that these tests make on purpose.
         caught = warnings.catch_warnings()
         caught.__enter__()
         warnings.simplefilter("ignore")
@@ -164,7 +164,7 @@ class AgainstStrict(unittest.TestCase):
         x = numbers(self.rng, "float64", (4, 5), special=False)
         for name, correction in itertools.product(("std", "var"), (0, 1, 1.5, 3)):
             self.same(lambda xp, a: getattr(xp, name)(a, axis=0, correction=correction), x)
-        self.assertTrue(np.isnan(array_api.var(array_api.asarray(x), axis=0, correction=4)).all())  # as the standard says
+        self.assertTrue(np.isnan(array_api.var(array_api.asarray(x), axis=0, correction=4)).all())  # required by the standard
         for name in ("sum", "prod"):
             self.same(lambda xp, a: getattr(xp, name)(a, dtype=xp.float64), numbers(self.rng, "int8", (3, 4)))
 

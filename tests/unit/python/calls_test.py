@@ -362,7 +362,7 @@ class Leaks(unittest.TestCase):
     def test_objects_that_are_used_again_hold_nothing_of_their_last_tensor(self):
         array = np.ones(4, "f4")
         before = sys.getrefcount(array)
-        tensors = [tenon.from_numpy(array) for _ in range(1000)]  # more than are kept for the next ones
+        tensors = [tenon.from_numpy(array) for _ in range(1000)]  # more tensors than Tenon keeps for later calls
         watched = [weakref.ref(each) for each in tensors]
         self.assertEqual(sys.getrefcount(array), before + 1000)
         del tensors

@@ -27,8 +27,8 @@ assert tenon.sum(x @ x).item() == 300 ** 3
 assert tenon.conv2d(tenon.ones((1, 8, 32, 32)), tenon.ones((8, 8, 3, 3))).shape == (1, 8, 30, 30)
 assert tenon.linalg_det(tenon.eye(3)).item() == 1
 """
-FIXED_OFFSET = re.compile(r"R_\w+_(?:GOT)?TP(?:OFF|REL)\w*[ \t]+\w+[ \t]+([A-Za-z_]\S*)")  # of thread-local memory with a name
-STATIC_BYTES = 640  # of thread-local memory that all our libraries together may ask for when they are loaded late
+FIXED_OFFSET = re.compile(r"R_\w+_(?:GOT)?TP(?:OFF|REL)\w*[ \t]+\w+[ \t]+([A-Za-z_]\S*)")  # a named thread-local
+STATIC_BYTES = 640  # thread-local memory that all our libraries together may ask for when they are loaded late
 
 
 def installed(name):

@@ -64,7 +64,7 @@ MASKS_TO_SOME = ("index_put",)
 TAKES_FLOATS = ("cross_entropy",)  # probabilities of the classes
 # As in PyTorch, or in ONNX's operator of this name.
 FROM_THE_END = ("gather_slices", "take", "take_along_dim", "gather_nd", "scatter_nd", "index_fill", "index_put", "put")
-LENGTHS = {"gather_nd": 3, "take": 12, "put": 12, "nll_loss": 3, "cross_entropy": 3}  # of the axis; of the others 4
+LENGTHS = {"gather_nd": 3, "take": 12, "put": 12, "nll_loss": 3, "cross_entropy": 3}  # axis lengths; others: 4
 
 
 class Indices(unittest.TestCase):

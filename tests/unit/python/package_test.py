@@ -44,7 +44,7 @@ class Compile(unittest.TestCase):
         x, y = tenon.randn(3, 4), tenon.randn(4, 5)
         for _ in range(5):
             np.testing.assert_allclose(array(f(x, y)), np.maximum(array(x) @ array(y), 0) + 1, rtol=1e-5, atol=1e-6)
-        self.assertEqual(len(calls), 2)  # the second call is recorded too, to be compared
+        self.assertEqual(len(calls), 2)  # the second call is recorded too, and compared with the first
         self.assertEqual((f.__name__, f.__doc__), ("f", "Doc."))
         self.assertGreaterEqual(f.stats()["runs"], 3)
 

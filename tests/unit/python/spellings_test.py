@@ -175,7 +175,7 @@ t.scatter_reduce(b, 0, i % 3, ~b, 'amax', include_self=False)
 F.embedding_bag(i[:, :2], m, max_norm=0.5, mode='sum')
 """
 
-# Asymptotic series, of which the first terms are computed: within 1e-7.
+# Asymptotic series, cut after the first terms: within 1e-7.
 SERIES = """
 t.igamma(x.abs() * 1e4 + 100, x.abs() * 1e4 + 100 + y * 90)
 t.igammac(x.abs() * 3000 + 1500, x.abs() * 3000 + 1500 + y * 40)

@@ -598,7 +598,7 @@ class States(unittest.TestCase):
                             result = run(x)
                         handle = register(w)
                         for _ in range(3):
-                            if function is forward:  # its backward is outside, where hooks run
+                            if function is forward:  # the call of backward() is outside, where hooks run
                                 w.grad = None
                                 run(x).backward()
                                 self.assertEqual(w.grad.tolist(), [5, 5])

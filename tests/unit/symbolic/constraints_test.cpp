@@ -146,8 +146,9 @@ TEST_F(Constraints, AChoiceThatRestsOnDataEndsTheRecording) {
     (void)static_cast<bool>(rows == 3);
     FAIL();
   } catch (const Undecided& undecided) {
-    EXPECT_STREQ(undecided.what(),
-                 "Whether S0 == 3 holds decides how where goes on, and the sizes in it are known only when it runs.");
+    EXPECT_STREQ(
+        undecided.what(),
+        "The condition S0 == 3 decides how where continues, but its sizes are known only when the program runs.");
   }
   EXPECT_TRUE(arena.constraints().empty());
 }

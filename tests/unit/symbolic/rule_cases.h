@@ -17,7 +17,8 @@ struct RuleCase {
   std::vector<uint64_t> attributes = {};
   std::vector<std::pair<uint32_t, std::string>> patches = {};
   size_t outputs = 1;
-  std::vector<DType> dtypes = {};  // of the inputs; an input without an entry is f32, but a first condition is bool
+  // Dtypes of the inputs; an input without an entry is f32, but a first condition is bool.
+  std::vector<DType> dtypes = {};
 };
 
 // The cases for the rule of `op`; none for a composite.

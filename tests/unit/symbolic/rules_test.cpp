@@ -19,7 +19,7 @@
 namespace tenon::symbolic {
 namespace {
 
-constexpr int64_t kHints[] = {6, 16, 6, 10};  // of S0 to S3
+constexpr int64_t kHints[] = {6, 16, 6, 10};  // sizes of S0 to S3
 constexpr size_t kSymbols = std::size(kHints);
 
 SymDims parsed(Arena& arena, const std::string& text) {
@@ -88,7 +88,7 @@ struct Inferred {
   Status status;
 };
 
-// The same case, inferred on numbers.
+// The case, inferred on numbers instead of symbols.
 Result<std::vector<TensorMeta>> by_numbers(const OpInfo& op, const RuleCase& example, const Inferred& inferred,
                                            Values& values) {
   std::vector<Tensor> inputs;

@@ -190,7 +190,7 @@ TEST_F(Native, AWaitThatAcquiresCountsForEveryStreamAndForReads) {
   const Stream other(device());
   for (uint64_t round = 1; round <= 20; ++round) {
     other.wait(semaphore, round, {tensor});
-    const Tensor elsewhere = relu(tensor);  // of the current stream
+    const Tensor elsewhere = relu(tensor);  // a result of the current stream
     const std::vector<float> given = random_floats(random_, 32);
     std::thread application([&] {
       std::this_thread::sleep_for(std::chrono::microseconds(300));
@@ -258,7 +258,7 @@ TEST_F(Native, ASignalComesThoughAnOpFailed) {
 TEST_F(Native, AWaitThatTheDeviceRefusesPoisonsWhatItAcquires) {
   const Foreign file = file_of(16), counter = Foreign::create(8);
   const Semaphore semaphore = semaphore_of(counter, SemaphoreKind::timeline);
-  std::vector<Tensor> tensors;  // more than one instruction holds
+  std::vector<Tensor> tensors;  // more tensors than one instruction holds
   for (int i = 0; i < 20; ++i) tensors.push_back(tensor_of(file, {16}));
   fakes::async_control().fail_semaphore = 0;
   Stream::current(device()).wait(semaphore, 1, tensors);

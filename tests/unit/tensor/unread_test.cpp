@@ -56,7 +56,7 @@ TEST(UnreadTensors, TakeNoMemoryUntilSomebodyNeedsThem) {
     EXPECT_EQ(disk.reads, 1);
   }
   EXPECT_LE(cpu.memory_stats().live, before);
-  disk.tensor();  // never needed
+  disk.tensor();  // the result is never read
   EXPECT_EQ(disk.reads, 1);
 }
 

@@ -251,7 +251,7 @@ TEST_F(CommandLists, RefuseOtherMemoryForWhatStays) {
   const StorageHandle inner = block(machine), other = block(machine), a = filled(0, 3), b = filled(0, 4);
   const List list = std::move(record(chain(machine, 4), a.get(), b.get(), inner.get())).value();
   EXPECT_EQ(run(list, a.get(), b.get(), other.get()).message(),
-            "Binding 2 of a command list stays where it was recorded, but a run names other memory.");
+            "Binding 2 of a command list has a fixed address, but the run gives other memory.");
 }
 
 TEST_F(CommandLists, OfARetiredDeviceSayThatItIsGone) {

@@ -18,7 +18,7 @@ struct Deferred {
   uint64_t unit = 1;
   int fails = -1;
   int calls = 0;
-  bool odd = false;  // a call was not for whole multiples
+  bool odd = false;  // true if a call was not for whole multiples of `unit`
 
   bool refuses() { return calls++ == fails; }
   ep_status submit(std::initializer_list<uint64_t> numbers, std::function<void()> work) {

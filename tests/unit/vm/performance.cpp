@@ -124,7 +124,7 @@ class Performer {
   Machine& machine_;
   const Judge& judge_;
   const std::map<int, StorageHandle>* shared_;
-  std::map<int, std::shared_ptr<BufferState>> seen_;  // by instruction
+  std::map<int, std::shared_ptr<BufferState>> seen_;  // indexed by instruction
   std::set<int> unfilled_;                            // buffers that the next instruction overwrites
 };
 

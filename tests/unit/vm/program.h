@@ -29,7 +29,7 @@ struct Instruction {
   int dst = 0, a = 0, b = 0;  // buffers
   int64_t dst_first = 0, a_first = 0, b_first = 0;
   int64_t words = 0;
-  int64_t tag = 0;  // of mix; for make the seed
+  int64_t tag = 0;  // the tag of a mix; the seed of a make
   int64_t how = 0;  // fakes::kMix...; for access kReads, kWrites, kThrows
   int stream = 0;
   int device = 0;

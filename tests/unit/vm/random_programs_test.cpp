@@ -82,7 +82,7 @@ TEST_F(RandomPrograms, EqualTheirReplayWhenAsynchronous) { compare_all("async", 
 
 TEST_F(RandomPrograms, EqualTheirReplayWhenSynchronous) {
   vm::synchronous_mode = true;
-  compare_all("sync", programs() / 5);  // only one order, whatever the delays
+  compare_all("sync", programs() / 5);  // sync mode has one order, for every choice of delays
 }
 
 TEST_F(RandomPrograms, EqualTheirReplayOnADeviceThatBatches) {

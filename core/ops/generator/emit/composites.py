@@ -51,7 +51,7 @@ def function_of(op, signature):
 def argument_names(op):
     """The names of the tensor parameters, in the order in which they are inputs of the record."""
     parameters = op.signatures[0].parameters
-    if op.form == "composite":  # its functor makes records with other inputs
+    if op.form == "composite":  # the functor of a composite makes records with other inputs
         return []
     if op.form == "binary":
         return [p.name for p in parameters[:2]]

@@ -10,7 +10,7 @@ WORDS = {
     "Tensor[]": "list of Tensors", "Scalar": "number", "int": "int", "float": "float", "bool": "bool", "int[]": "list of ints",
     "int[1]": "int or list of ints", "dtype": "dtype", "device": "Device", "generator": "Generator", "string": "str",
 }
-WIDTH = 96  # of a docstring
+WIDTH = 96  # columns of a docstring
 
 
 def makes_tensors(op):

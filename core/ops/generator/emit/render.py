@@ -15,7 +15,7 @@ from generator.model.sbp import has_dims
 CORE = pathlib.Path(__file__).resolve().parents[3]
 TEMPLATES = [CORE / "ops" / "templates", CORE / "autograd" / "templates", CORE / "global" / "templates"]
 LIBRARY_TEMPLATES = CORE / "ops" / "templates" / "library"
-OWN_ALONE = ("methods.inc.j2", "operators.h.j2", "ops.cpp.j2", "sbp_rows.cpp.j2", "sbp_rules.h.j2")  # not for a library
+OWN_ALONE = ("methods.inc.j2", "operators.h.j2", "ops.cpp.j2", "sbp_rows.cpp.j2", "sbp_rules.h.j2")  # libraries leave these out
 
 
 METHODS = "methods.inc.j2"  # part of a class in core/tensor, so it is written where that room finds it

@@ -10,8 +10,8 @@ class Doc:
     paragraphs: list  # the first one is the sentence that says what the op computes
     arguments: dict = field(default_factory=dict)  # name: text, in the order of the signatures; shared texts too
     own: set = field(default_factory=set)  # names of the arguments that the row itself describes
-    returns: str = ""  # what the row says of the result
-    usual: str = ""  # what the form says of the result
+    returns: str = ""  # the row's description of the result
+    usual: str = ""  # the usual description for the form of the op
     errors: str = ""  # conditions without "if" and without a period, a semicolon between them
     example: str = ""  # lines of a Python session
 

@@ -67,5 +67,5 @@ def dtype_mask(op, names, abi):
     """Bit 1 << id of each dtype that the first tensor may have."""
     for name in names:
         if name not in abi.dtypes:
-            raise OpListError(f"{op.name}: `dtypes` has '{name}', which is not a dtype; there are {', '.join(abi.dtypes)}.")
+            raise OpListError(f"{op.name}: `dtypes` has '{name}', which is not a dtype; the dtypes are {', '.join(abi.dtypes)}.")
     return f"{sum(1 << abi.dtypes[name][0] for name in names):#x}u"

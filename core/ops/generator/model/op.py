@@ -187,7 +187,7 @@ def operands(signature):
 
 def check_operator(op):
     if op.operator not in OPERATORS:
-        raise OpListError(f"{op.name}: '{op.operator}' is not an operator; there are {', '.join(OPERATORS)}.")
+        raise OpListError(f"{op.name}: '{op.operator}' is not an operator; the operators are {', '.join(OPERATORS)}.")
     for s in op.signatures:
         count = len(operands(s))
         if count not in OPERATORS[op.operator] or s.result != "Tensor":

@@ -97,7 +97,7 @@ Outcome compile(const std::string& text, const Question& question) {
   const auto capability = static_cast<int>(question.target);
   const auto above = std::upper_bound(architectures.begin(), architectures.end(), capability);
   if (above == architectures.begin()) {
-    return failed(fmt::format("This NVRTC compiles for compute capability {}.{} at least; the device has {}.{}.",
+    return failed(fmt::format("This NVRTC compiles for compute capability {}.{} or higher; the device has {}.{}.",
                               architectures[0] / 10, architectures[0] % 10, capability / 10, capability % 10));
   }
   const int architecture = *(above - 1);

@@ -166,7 +166,7 @@ Outcome identify(const std::string& chosen) {
 
 Outcome compile(const std::string& text, const Question&) {
   Asked asked;
-  if (!read(text, &asked)) return {Result::failed, "The compile helper cannot read the question.", {}};
+  if (!read(text, &asked)) return {Result::failed, "The compile helper cannot read the request.", {}};
   const char* source = asked.source.c_str();
   cl_int result = CL_SUCCESS;
   cl_program program = driver().api.clCreateProgramWithSource(driver().context, 1, &source, nullptr, &result);

@@ -126,7 +126,8 @@ bool ep_stream::take_fault(ep_fault* out_fault) {
 
 ep_status check_not_lost(const ep_device& device, ep_error** error) {
   if (!device.lost) return EP_STATUS_OK;
-  return fail(device.host, error, EP_STATUS_DEVICE_LOST, "Work on the device failed, and its memory is not known.");
+  return fail(device.host, error, EP_STATUS_DEVICE_LOST,
+              "Work on the device failed; the contents of its memory are unknown.");
 }
 
 namespace {
@@ -137,7 +138,8 @@ constexpr uint64_t alignment = 64;  // alignment of blocks
 
 ep_status memory_allocate(ep_device* device, uint32_t pool, uint64_t size, ep_memory** out_memory, ep_error** error) {
   if (pool != 0) {
-    return fail(device->host, error, EP_STATUS_INVALID_ARGUMENT, "There is only pool 0, no %u.", pool);
+    return fail(device->host, error, EP_STATUS_INVALID_ARGUMENT, "The device has only pool 0; there is no pool %u.",
+                pool);
   }
   ep_memory* memory = make<ep_memory>(device->host);
   const bool fits = size <= PTRDIFF_MAX - alignment;

@@ -75,7 +75,8 @@ static void hand_out(void* to, void* from, uint32_t size) {
 // ---- Memory. The host asks for few large blocks and divides them itself, so this can be simple. ----
 
 static ep_status memory_allocate(ep_device* device, uint32_t pool, uint64_t size, ep_memory** out, ep_error** error) {
-  if (pool != 0) return fail(device->host, error, EP_STATUS_INVALID_ARGUMENT, "There is only pool 0, no %u.", pool);
+  if (pool != 0)
+    return fail(device->host, error, EP_STATUS_INVALID_ARGUMENT, "There is only pool 0; there is no pool %u.", pool);
   ep_memory* memory = make(device->host, sizeof *memory, error);
   if (!memory) return EP_STATUS_OUT_OF_HOST_MEMORY;
   memory->bytes = size > PTRDIFF_MAX - 64 ? NULL : aligned_alloc(64, (size + 63) / 64 * 64);

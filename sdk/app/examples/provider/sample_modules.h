@@ -139,7 +139,7 @@ static ep_status report(const ep_host* host, const ep_module_desc* desc, int sai
   struct stat file = {0};
   fstat(said, &file);
   char* words = calloc(1, (size_t)file.st_size + 1);
-  if (!words) return fail(host, error, EP_STATUS_OUT_OF_HOST_MEMORY, "There is no memory for what cc said.");
+  if (!words) return fail(host, error, EP_STATUS_OUT_OF_HOST_MEMORY, "There is no memory for the output of cc.");
   if (pread(said, words, (size_t)file.st_size, 0) > 0 && desc->diagnose) desc->diagnose(desc->context, text(words));
   char* line = strstr(words, ": error: ");
   while (line && line > words && line[-1] != '\n') line--;
@@ -157,7 +157,7 @@ static ep_status compile(const ep_host* host, const ep_module_desc* desc, const 
   FILE* source = tmpfile();
   ep_status status = EP_STATUS_UNSUPPORTED;
   if (said < 0 || !source) {
-    fail(host, error, status, "There is no room for a source: %s.", strerror(errno));
+    fail(host, error, status, "The source text cannot be written: %s.", strerror(errno));
   } else {
     write_source(source, desc);
     rewind(source);
@@ -212,7 +212,8 @@ static ep_status module_create(ep_device* device, const ep_module_desc* desc, ep
   ep_status status = check_text(device->host, desc, error);
   if (status != EP_STATUS_OK) return status;
   char folder[] = "/tmp/sample-XXXXXX", path[64];
-  if (!mkdtemp(folder)) return fail(device->host, error, EP_STATUS_UNSUPPORTED, "No folder: %s.", strerror(errno));
+  if (!mkdtemp(folder))
+    return fail(device->host, error, EP_STATUS_UNSUPPORTED, "A temporary folder cannot be made: %s.", strerror(errno));
   snprintf(path, sizeof path, "%s/kernel.so", folder);
   ep_module* module = NULL;
   status = compile(device->host, desc, path, error);

@@ -10,7 +10,7 @@ namespace tenon::provider::helper {
 
 struct Outcome {
   Result result = Result::failed;
-  std::string output;        // of the compiler; for Result::failed one sentence
+  std::string output;        // the compiler's output; for Result::failed one sentence
   std::vector<char> binary;  // the compiled program
 };
 

@@ -18,7 +18,7 @@ enum class Ask : uint32_t { identify, compile };
 
 struct Question {
   Ask ask = Ask::compile;
-  uint32_t target = 0;   // of the binary; provider and engine agree on the numbers
+  uint32_t target = 0;   // the binary's target; provider and engine agree on the numbers
   uint32_t seconds = 0;  // time after which the helper may end itself
   uint32_t reserved = 0;
   uint64_t text_bytes = 0;

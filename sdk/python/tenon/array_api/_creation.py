@@ -27,11 +27,11 @@ def asarray(obj: Any, /, *, dtype: Optional[DType] = None, device: Place = None,
     made = obj if isinstance(obj, Tensor) else _shared(obj)
     if made is None:
         if copy is False:
-            raise ValueError("asarray: copy is False, and numbers of Python have no memory to share.")
+            raise ValueError("asarray: copy is False, but Python numbers have no memory to share.")
         return tenon.tensor(obj, dtype=dtype, device=device)
     moved = made.to(dtype=dtype, device=device)
     if copy is False and moved is not made:
-        raise ValueError("asarray: copy is False, and another dtype or device needs a copy.")
+        raise ValueError("asarray: copy is False, but another dtype or device needs a copy.")
     return tenon.clone(moved) if copy and moved is made else moved
 
 
@@ -53,7 +53,7 @@ def from_dlpack(x: Any, /, *, device: Place = None, copy: Optional[bool] = None)
     made = tenon.from_dlpack(x)
     moved = made.to(device=device)
     if copy is False and moved is not made:
-        raise ValueError("from_dlpack: copy is False, and another device needs a copy.")
+        raise ValueError("from_dlpack: copy is False, but another device needs a copy.")
     return tenon.clone(moved) if copy and moved is made else moved
 
 

@@ -94,7 +94,7 @@ def isdtype(dtype: DType, kind: Union[DType, str, tuple[Union[DType, str], ...]]
     if not isinstance(kind, str):
         return dtype == kind
     if kind not in KINDS:
-        raise ValueError(f"isdtype: there is no kind '{kind}'; there are {', '.join(KINDS)}.")
+        raise ValueError(f"isdtype: there is no kind '{kind}'; the kinds are {', '.join(KINDS)}.")
     return dtype in KINDS[kind].values()
 
 

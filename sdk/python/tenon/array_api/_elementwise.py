@@ -36,7 +36,7 @@ def promote(*values: Operand) -> tuple[Tensor, ...]:
     Errors: no operand is a tensor."""
     first = next((each for each in values if isinstance(each, Tensor)), None)
     if first is None:
-        raise TypeError("One argument at least must be a tensor; asarray makes one of a number.")
+        raise TypeError("At least one argument must be a tensor; asarray converts a number.")
     dtype = result_type(*values)
     return tuple(tenon.cast(as_operand(each, first), dtype) for each in values)
 
@@ -52,7 +52,7 @@ def _unary(name: str, op_name: Optional[str] = None) -> Callable[[Tensor], Tenso
 
     def function(x: Tensor, /) -> Tensor:
         if not isinstance(x, Tensor):
-            raise TypeError(f"{name}: x must be a tensor, not {type(x).__name__}; asarray makes one.")
+            raise TypeError(f"{name}: x must be a tensor, not {type(x).__name__}; asarray converts it.")
         result: Tensor = op(x)
         return result
     _named(function, name, op)

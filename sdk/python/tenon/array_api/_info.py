@@ -38,7 +38,7 @@ class Info:
         kinds = ("bool", "numeric") if kind is None else (kind,) if isinstance(kind, str) else kind
         for each in kinds:
             if each not in KINDS:
-                raise ValueError(f"dtypes: there is no kind '{each}'; there are {', '.join(KINDS)}.")
+                raise ValueError(f"dtypes: there is no kind '{each}'; the kinds are {', '.join(KINDS)}.")
         return {name: dtype for each in kinds for name, dtype in KINDS[each].items()}
 
 

@@ -68,7 +68,7 @@ def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     """Sum of products along the axis, a negative number. Other axes broadcast."""
     a, b = promote(x1, x2)
     if not -min(a.ndim, b.ndim) <= axis < 0 or a.shape[axis] != b.shape[axis]:
-        raise ValueError(f"vecdot: axis {axis} of shapes {tuple(a.shape)} and {tuple(b.shape)} must be negative, in both and of one length.")
+        raise ValueError(f"vecdot: axis {axis} of shapes {tuple(a.shape)} and {tuple(b.shape)} must be negative, exist in both and have the same length.")
     return tenon.sum(a * b, (axis,), False, dtype=a.dtype)
 
 

@@ -124,7 +124,7 @@ class _Transposed(_Convolution):
                  zip(input.shape[-self._rank:], self.stride, self.padding, self.dilation, self.kernel_size)]
         extra = tuple(size - low for size, low in zip(wanted, least))
         if any(not 0 <= each < max(s, d) for each, s, d in zip(extra, self.stride, self.dilation)):
-            raise ValueError(f"requested an output size of {wanted}, but valid sizes range from {least} on, by less than the stride")
+            raise ValueError(f"requested an output size of {wanted}, but each valid size exceeds {least} by 0 to stride - 1")
         return extra
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:

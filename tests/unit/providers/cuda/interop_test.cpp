@@ -247,7 +247,7 @@ TEST_F(FakeCudaInterop, RefusalsNameTheReasonAndKeepNothing) {
   refuses(pointer(mine + 16, 16), EP_STATUS_UNSUPPORTED, "not a multiple of 256");
   refuses(pointer(0, 16), EP_STATUS_INVALID_ARGUMENT, "NULL");
   refuses(import_memory(desc_of(EP_HANDLE_OPAQUE_FD, handle_of(file), 1024), &memory), EP_STATUS_INVALID_ARGUMENT,
-          "does not know the file descriptor");
+          "does not accept the file descriptor");
   ep_import_desc elsewhere = desc_of(EP_HANDLE_OPAQUE_FD, handle_of(file), 512);
   elsewhere.uuid[1] = 99;
   refuses(import_memory(elsewhere, &memory), EP_STATUS_INVALID_ARGUMENT, "UUID");

@@ -183,7 +183,7 @@ TEST_F(FakeCudaLaunches, MatmulGoesToCublasLt) {
   const uint64_t kernels = fake().launches.load();
   ASSERT_EQ(launch(desc, {result, with(a), with(b)}), EP_STATUS_OK) << cuda().host.sentence();
   const std::vector<float> got = get<float>(result, m * n);
-  EXPECT_EQ(fake().launches.load(), kernels);  // not a kernel of ours
+  EXPECT_EQ(fake().launches.load(), kernels);  // the provider launched no kernel of its own
   for (int64_t row = 0; row < m; ++row) {
     for (int64_t column = 0; column < n; ++column) {
       double want = 0;

@@ -240,8 +240,8 @@ TEST_F(FakeCudaFaults, ABadIndexTellsTheLengthOfItsAxis) {
   EXPECT_EQ(fault.value, -6);
   EXPECT_EQ(fault.limit, 5);
   const std::vector<float> got = get<float>(taken, 12);
-  EXPECT_EQ(got[3], 19);  // of the last row
-  EXPECT_EQ(got[8], 4);   // of row 1
+  EXPECT_EQ(got[3], 19);  // the last row
+  EXPECT_EQ(got[8], 4);   // row 1
 }
 
 // More launches that may fault than there are slots. The host does not wait in between.

@@ -197,7 +197,7 @@ TEST_F(OpenClInterop, AnImportedQueueOrdersTheWorkOfBothSides) {
     app().write(app().queue, buffer, given);
     app().enqueue_scale(buffer, count, -2.0f);  // still runs when Tenon's ops are called
     stream.acquire({tensor});
-    Tensor elsewhere = relu(tensor);  // of another stream
+    Tensor elsewhere = relu(tensor);  // a result of another stream
     {
       const StreamScope scope(stream);
       relu_(tensor);

@@ -10,7 +10,7 @@ extern "C" {
 
 struct OpenclShimControl {
   int32_t lost;       // commands and programs return CL_DEVICE_NOT_AVAILABLE
-  int32_t load_lost;  // only clCreateProgramWithBinary does
+  int32_t load_lost;  // only clCreateProgramWithBinary loses the device
 };
 
 struct OpenclShimControl* opencl_shim_control(void);

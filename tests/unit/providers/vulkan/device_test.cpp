@@ -562,7 +562,7 @@ TEST(VulkanUnplugged, RefusesSettingsItDoesNotKnow) {
   EXPECT_EQ(count_failure({{"validation", "maybe"}}),
             "The setting validation of provider vulkan is 'maybe'; it may be 'on' or 'off'.");
   EXPECT_EQ(count_failure({{"batch", "0"}}),
-            "The setting batch of provider vulkan is '0'; it must be a number from 1 on.");
+            "The setting batch of provider vulkan is '0'; it must be a number of at least 1.");
 }
 
 }  // namespace

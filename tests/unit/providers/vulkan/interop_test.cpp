@@ -373,7 +373,7 @@ TEST_F(VulkanExported, RefusalsNameTheReasonAndKeepNothing) {
   expect_error(import(HandleType::opaque_fd, fd, buffer.allocation, other), Code::invalid_argument, {"UUID"});
   expect_error(import(HandleType::opaque_fd, -1, 4096, {}), Code::invalid_argument, {"not an open file descriptor"});
   expect_error(import(HandleType::opaque_fd, file.fd(), 4096, {}), Code::invalid_argument,
-               {"does not know the file descriptor"});
+               {"does not accept the file descriptor"});
   expect_error(import(HandleType::cuda_pointer, 1, 4096, {}), Code::unsupported, {"opaque_fd", "vk_buffer"});
   expect_error(
       [] {
@@ -397,7 +397,7 @@ class VulkanAdopted : public VulkanInterop {
       if (loader::list_devices().empty()) ADD_FAILURE() << "no device";
       try {
         retire("vulkan");
-      } catch (const Error&) {  // not loaded
+      } catch (const Error&) {  // the device was not loaded
       }
       return adopt_device("vulkan:0", context());
     }();

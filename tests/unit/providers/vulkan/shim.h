@@ -27,7 +27,7 @@ struct ShimControl {
   uint64_t pipelines;
   uint32_t cache_found;     // the value with which the last pipeline cache was created; 0: none
   uint64_t live_memory;     // vkAllocateMemory less vkFreeMemory
-  uint32_t instance_flags;  // of the last vkCreateInstance
+  uint32_t instance_flags;  // the flags of the last vkCreateInstance
 };
 
 // The memory types of a `discrete` device, by index, as on NVIDIA's cards. The environment variable

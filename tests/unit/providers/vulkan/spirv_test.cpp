@@ -25,7 +25,7 @@ std::string bytes_of(std::span<const uint32_t> words) {
 
 struct Found {
   std::set<uint32_t> decorated;
-  std::set<uint32_t> results;  // of operations on floats
+  std::set<uint32_t> results;  // the results of operations on floats
   size_t last_decoration = 0, first_type = 0;
 };
 
