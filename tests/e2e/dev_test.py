@@ -31,7 +31,7 @@ class Dev:
 
 
 def unknown_arguments_are_refused_by_name(dev):
-    for words in ("test --require-cudaa", "asan now", "tsan now", "fuzz --long", "soak many", "freeze releas", "format --chek",
+    for words in ("test --require-cudaa", "asan now", "tsan now", "fuzz --long", "soak many", "freeze --agian", "format --chek",
                   "quick --second", "counts now"):
         command, argument = words.split()
         text = dev.run(command, argument, code=2)
