@@ -58,14 +58,6 @@ Status is_normalised(const Desc& desc, int32_t role, const Operand& src, int32_t
 // Ok if SRC is floating, and the operands of `roles` have its dtype and dims.
 Status are_like_source(const Desc& desc, int32_t axis, std::initializer_list<int32_t> roles);
 
-Status check_rms_norm(const Desc& desc);
-Status check_group_norm(const Desc& desc);
-
-// --- attention (attention.cpp) ---
-
-Status check_attention(const Desc& desc);
-Status check_rotary(const Desc& desc);
-
 // --- windows, of convolutions and poolings (windows.cpp) ---
 
 struct Windows {
@@ -85,30 +77,6 @@ Status check_window_lengths(const Desc& desc, const Windows& windows, const Oper
 Status check_pooling_windows(const Desc& desc, const ep_pooling_attributes& at, const Operand& wide,
                              const Operand& narrow);
 
-// --- kinds for gradients (gradients.cpp) ---
-
-Status check_convolution_weight(const Desc& desc);
-Status check_pooling_backward(const Desc& desc);
-Status check_layer_norm_backward(const Desc& desc);
-Status check_batch_norm_training(const Desc& desc);
-Status check_batch_norm_backward(const Desc& desc);
-
-// --- kinds that sort or find elements (order.cpp) ---
-
-Status check_scan(const Desc& desc);
-Status check_sort(const Desc& desc);
-Status check_top_k(const Desc& desc);
-Status check_unique(const Desc& desc);
-Status check_nonzero(const Desc& desc);
-Status check_one_hot(const Desc& desc);
-
-// --- kinds with a file of their own ---
-
-Status check_resize(const Desc& desc);
-Status check_recurrent(const Desc& desc);
-Status check_fft(const Desc& desc);
-Status check_linear_algebra(const Desc& desc);
-
 // Ok if `operand` has these dims; EP_ANY equals every dim.
 Status has_dims(const Desc& desc, const Operand& operand, const Dims& dims);
 
@@ -116,7 +84,13 @@ Status has_dims(const Desc& desc, const Operand& operand, const Dims& dims);
 // quantised.
 Status has_result_type(const Desc& desc, const Operand& operand);
 
-// Checks the rules of one kind (kinds.cpp), after check.cpp has checked the kind, the roles and each operand by itself.
+// The rules of each kind: check_matmul and so on.
+#define EP_PRIMITIVE(name, id, attributes, alias) Status check_##name(const Desc& desc);
+#include "ep_api/primitives.def"
+#undef EP_PRIMITIVE
+
+// Checks the rules of the descriptor's kind, after check.cpp has checked the kind, the roles and each operand by
+// itself.
 Status check_kind(const Desc& desc);
 
 }  // namespace tenon::descriptor

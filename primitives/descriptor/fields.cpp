@@ -12,118 +12,13 @@
 namespace tenon::descriptor {
 namespace {
 
-#define FIELD(kind, member, type) \
-  { EP_PRIMITIVE_##kind, #member, offsetof(ep_attributes, kind.member), FieldType::type, 1 }
-#define FIELDS(kind, member, count) \
-  { EP_PRIMITIVE_##kind, #member, offsetof(ep_attributes, kind.member), FieldType::I64, count }
-#define NUMBERS(kind, member, count) \
-  { EP_PRIMITIVE_##kind, #member, offsetof(ep_attributes, kind.member), FieldType::F64, count }
-// How one operand is quantised.
-#define QUANTISATION(kind, member)                                                                       \
-  FIELD(kind, member.axes, MASK), FIELD(kind, member.block_axis, I32), {                                 \
-    EP_PRIMITIVE_##kind, #member ".block", offsetof(ep_attributes, kind.member.block), FieldType::I32, 2 \
-  }
-
 constexpr Field rows[] = {
-    FIELD(unary, op, UNARY),
-    FIELD(binary, op, BINARY),
-    FIELD(ternary, op, TERNARY),
-    FIELD(reduce, op, REDUCE),
-    FIELD(reduce, axes, MASK),
-    FIELD(arg_reduce, op, REDUCE),
-    FIELD(arg_reduce, axis, I32),
-    FIELD(arg_reduce, last, I32),
-    FIELD(softmax, axis, I32),
-    FIELD(softmax, log, I32),
-    FIELD(convolution, spatial_rank, I32),
-    FIELD(convolution, transposed, I32),
-    FIELD(convolution, groups, I64),
-    FIELDS(convolution, stride, 3),
-    FIELDS(convolution, dilation, 3),
-    FIELDS(convolution, pad_low, 3),
-    FIELDS(convolution, pad_high, 3),
-    QUANTISATION(convolution, src),
-    QUANTISATION(convolution, weight),
-    QUANTISATION(convolution, dst),
-    QUANTISATION(matmul, src),
-    QUANTISATION(matmul, weight),
-    QUANTISATION(matmul, dst),
-    FIELD(pooling, op, POOLING),
-    FIELD(pooling, spatial_rank, I32),
-    FIELDS(pooling, kernel, 3),
-    FIELDS(pooling, stride, 3),
-    FIELDS(pooling, dilation, 3),
-    FIELDS(pooling, pad_low, 3),
-    FIELDS(pooling, pad_high, 3),
-    FIELD(pooling, p, F64),
-    FIELD(layer_norm, axis, I32),
-    FIELD(batch_norm, axis, I32),
-    FIELD(gather, axis, I32),
-    FIELD(gather, mode, GATHER),
-    FIELD(concat, axis, I32),
-    FIELD(split, axis, I32),
-    FIELD(pad, mode, PAD),
-    FIELDS(pad, low, EP_MAX_RANK),
-    FIELDS(pad, high, EP_MAX_RANK),
-    FIELD(convolution_weight, spatial_rank, I32),
-    FIELD(convolution_weight, groups, I64),
-    FIELDS(convolution_weight, stride, 3),
-    FIELDS(convolution_weight, dilation, 3),
-    FIELDS(convolution_weight, pad_low, 3),
-    FIELDS(convolution_weight, pad_high, 3),
-    FIELD(pooling_backward, op, POOLING),
-    FIELD(pooling_backward, spatial_rank, I32),
-    FIELDS(pooling_backward, kernel, 3),
-    FIELDS(pooling_backward, stride, 3),
-    FIELDS(pooling_backward, dilation, 3),
-    FIELDS(pooling_backward, pad_low, 3),
-    FIELDS(pooling_backward, pad_high, 3),
-    FIELD(pooling_backward, p, F64),
-    FIELD(layer_norm_backward, axis, I32),
-    FIELD(batch_norm_training, axis, I32),
-    FIELD(batch_norm_backward, axis, I32),
-    FIELD(scatter, axis, I32),
-    FIELD(scatter, mode, GATHER),
-    FIELD(scatter, op, SCATTER),
-    FIELD(random, distribution, RANDOM),
-    FIELD(scan, axis, I32),
-    FIELD(scan, op, SCAN),
-    FIELD(scan, exclusive, I32),
-    FIELD(scan, reverse, I32),
-    FIELD(sort, axis, I32),
-    FIELD(sort, descending, I32),
-    FIELD(top_k, axis, I32),
-    FIELD(top_k, largest, I32),
-    FIELD(unique, axis, I32),
-    FIELD(unique, order, UNIQUE),
-    FIELD(one_hot, axis, I32),
-    FIELD(rms_norm, axis, I32),
-    FIELD(group_norm, groups, I64),
-    FIELD(attention, align, ATTENTION),
-    FIELD(attention, before, I64),
-    FIELD(attention, after, I64),
-    FIELD(rotary, mode, ROTARY),
-    FIELD(resize, mode, RESIZE),
-    FIELD(resize, round, I32),
-    FIELD(resize, flags, MASK),
-    FIELD(resize, cubic, F64),
-    NUMBERS(resize, scale, EP_MAX_RANK),
-    NUMBERS(resize, offset, EP_MAX_RANK),
-    FIELD(recurrent, cell, CELL),
-    FIELD(recurrent, flags, MASK),
-    FIELD(recurrent, clip, F64),
-    FIELD(fft, form, FFT),
-    FIELD(fft, axis, I32),
-    FIELD(fft, inverse, I32),
-    FIELD(linear_algebra, op, LINEAR),
-    FIELD(linear_algebra, flags, MASK),
-    QUANTISATION(quantise, dst),
-    QUANTISATION(dequantise, src),
+#define EP_FIELD(kind, member, type, count) \
+  {EP_PRIMITIVE_##kind, #member, offsetof(ep_attributes, kind.member), FieldType::type, count},
+#define EP_QUANTISATION(kind, member) \
+  EP_FIELD(kind, member.axes, MASK, 1) EP_FIELD(kind, member.block_axis, I32, 1) EP_FIELD(kind, member.block, I32, 2)
+#include "primitives/descriptor/kinds.def"
 };
-#undef FIELD
-#undef FIELDS
-#undef NUMBERS
-#undef QUANTISATION
 
 struct Name {
   FieldType type;

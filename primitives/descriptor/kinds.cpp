@@ -106,15 +106,13 @@ Status check_taken(const Desc& desc, int32_t axis, int32_t mode, const Operand& 
                dims_of(indices), axis, table::role_name(taken.role), dims_of(taken));
 }
 
-namespace {
-
 // --- kinds ---
 
 Status check_fill(const Desc&) { return {}; }
 
 Status check_copy(const Desc& desc) { return same_dims(desc, get(desc, EP_ROLE_SRC), get(desc, EP_ROLE_DST)); }
 
-Status check_scalar_row(const Desc& desc, const table::ScalarRow& row, int32_t arity) {
+static Status check_scalar_row(const Desc& desc, const table::ScalarRow& row, int32_t arity) {
   const Operand& dst = get(desc, EP_ROLE_DST);
   const bool conditional = row.domain == table::Domain::COND;
   const Operand& last = get(desc, EP_ROLE_SRC + arity - 1);
@@ -137,7 +135,7 @@ Status check_scalar_row(const Desc& desc, const table::ScalarRow& row, int32_t a
 Status check_unary(const Desc& desc) { return check_scalar_row(desc, *table::unary_row(desc.attributes.unary.op), 1); }
 
 // Checks a binary function on quantised integers that returns real numbers.
-Status check_quantised_binary(const Desc& desc) {
+static Status check_quantised_binary(const Desc& desc) {
   const table::ScalarRow& row = *table::binary_row(desc.attributes.binary.op);
   if (row.result != table::ResultType::SAME || !table::in_domain(row.domain, DType::f32)) {
     return wrong(desc, "{} does not give a real number for two real arguments.", row.name);
@@ -204,19 +202,19 @@ Status check_softmax(const Desc& desc) {
   return same_dims(desc, dst, src);
 }
 
-bool is_real(const Operand& operand) {
+static bool is_real(const Operand& operand) {
   const DType type = type_of(operand);
   return type == DType::f32 || type == DType::f16 || type == DType::bf16;
 }
 
-Status is_real_or_quantised(const Desc& desc, const Operand& operand) {
+static Status is_real_or_quantised(const Desc& desc, const Operand& operand) {
   if (is_quantised(desc, operand.role) || is_real(operand)) return {};
   return wrong(desc, "'{}' is {}, not quantised, and not f32, f16 or bf16.", table::role_name(operand.role),
                dtype_name(type_of(operand)));
 }
 
 // True for integers without scales: their products are summed in i32.
-bool sums_integers(const Desc& desc, const Operand& a, const Operand& b) {
+static bool sums_integers(const Desc& desc, const Operand& a, const Operand& b) {
   const bool scaled =
       find_operand(desc, EP_ROLE_SRC_SCALE) != nullptr || find_operand(desc, EP_ROLE_WEIGHT_SCALE) != nullptr;
   const Operand& dst = get(desc, EP_ROLE_DST);
@@ -225,7 +223,7 @@ bool sums_integers(const Desc& desc, const Operand& a, const Operand& b) {
 }
 
 // Checks the dtypes of a matmul or convolution with a quantised operand.
-Status check_quantised_types(const Desc& desc, const Operand& a, const Operand& b) {
+static Status check_quantised_types(const Desc& desc, const Operand& a, const Operand& b) {
   const Operand* bias = find_operand(desc, EP_ROLE_BIAS);
   if (sums_integers(desc, a, b)) {
     if (bias == nullptr && desc.epilogue_count == 0) return {};
@@ -425,7 +423,7 @@ Status check_random(const Desc& desc) {
 }
 
 // Checks the parts (role + i) of `whole` along `axis`.
-Status check_parts(const Desc& desc, int32_t axis, const Operand& whole, int32_t role) {
+static Status check_parts(const Desc& desc, int32_t axis, const Operand& whole, int32_t role) {
   TENON_RETURN_IF_ERROR(axis_in_rank(desc, axis, whole.rank));
   int64_t length = 0;
   for (int32_t i = 0; i < EP_MAX_OPERANDS; ++i) {
@@ -473,6 +471,8 @@ Status check_pad(const Desc& desc) {
   }
   return {};
 }
+
+namespace {
 
 using KindCheck = Status (*)(const Desc&);
 struct KindChecker {

@@ -71,45 +71,8 @@ void for_each_index(std::span<const int64_t> dims, Visit&& visit) {
 }
 
 // One kernel per kind.
-void run_fill(Call& call);
-void run_copy(Call& call);
-void run_unary(Call& call);
-void run_binary(Call& call);
-void run_ternary(Call& call);
-void run_reduce(Call& call);
-void run_arg_reduce(Call& call);
-void run_softmax(Call& call);
-void run_matmul(Call& call);
-void run_convolution(Call& call);
-void run_pooling(Call& call);
-void run_layer_norm(Call& call);
-void run_batch_norm(Call& call);
-void run_gather(Call& call);
-void run_concat(Call& call);
-void run_split(Call& call);
-void run_pad(Call& call);
-void run_convolution_weight(Call& call);
-void run_pooling_backward(Call& call);
-void run_layer_norm_backward(Call& call);
-void run_batch_norm_training(Call& call);
-void run_batch_norm_backward(Call& call);
-void run_scatter(Call& call);
-void run_random(Call& call);
-void run_scan(Call& call);
-void run_sort(Call& call);
-void run_top_k(Call& call);
-void run_unique(Call& call);
-void run_nonzero(Call& call);
-void run_one_hot(Call& call);
-void run_resize(Call& call);
-void run_recurrent(Call& call);
-void run_fft(Call& call);
-void run_linear_algebra(Call& call);
-void run_quantise(Call& call);
-void run_dequantise(Call& call);
-void run_rms_norm(Call& call);
-void run_group_norm(Call& call);
-void run_attention(Call& call);
-void run_rotary(Call& call);
+#define EP_PRIMITIVE(name, id, attributes, alias) void run_##name(Call& call);
+#include "ep_api/primitives.def"
+#undef EP_PRIMITIVE
 
 }  // namespace tenon::reference

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 
 import header
 
@@ -55,8 +56,11 @@ def unseen(projection, dumped):
 def differences(frozen_dump, library):
     """Returns abidiff's report, without any suppression, about a frozen dump and an anchor library; empty if they
     agree."""
-    result = subprocess.run(["abidiff", "--no-default-suppression", "--harmless", "--no-architecture", "--no-show-locs",
-                             frozen_dump, library], capture_output=True, text=True)
+    with tempfile.NamedTemporaryFile("w", suffix=".abi") as file:
+        file.write(frozen_dump)
+        file.flush()
+        result = subprocess.run(["abidiff", "--no-default-suppression", "--harmless", "--no-architecture", "--no-show-locs",
+                                 file.name, library], capture_output=True, text=True)
     if result.returncode & 3:
         raise RuntimeError(f"abidiff failed with {result.returncode}:\n{result.stdout}{result.stderr}")
     return result.stdout.splitlines() if result.returncode else []

@@ -3,7 +3,7 @@
 Usage: minors_test.py SOURCE_ROOT HOST_FOLDER
 
 HOST_FOLDER holds abi_host_trial-1, abi_host_trial-2 and abi_host_release (tests/abi/host.cpp built for each). The plug-ins
-are the frozen binaries, and the sample of today built for each minor here.
+are the frozen binaries of releases, both trial minors as if frozen, and the sample of today built for each minor.
 """
 import os
 import pathlib
@@ -38,6 +38,10 @@ class Minors(unittest.TestCase):
             sources = os.path.join(cls.folder.name, "sources", name)
             trial.overlay(ROOT, sources)
             frozen.compile_sample(sources, minor, cls.plugin("today", name))
+        trials = trial.freeze(ROOT, cls.folder.name)
+        for minor, folder in trials.items():
+            frozen.add_binary(folder, minor)
+        cls.frozen = {**frozen.folders(ROOT), **trials}
 
     @classmethod
     def tearDownClass(cls):
@@ -48,7 +52,7 @@ class Minors(unittest.TestCase):
         return os.path.join(cls.folder.name, age, name, "libtenon_sample.so")
 
     def frozen_plugin(self, minor):
-        path = os.path.join(frozen.folder_of(ROOT, minor), MACHINE, "libtenon_sample.so")
+        path = os.path.join(self.frozen[minor], MACHINE, "libtenon_sample.so")
         if not os.path.exists(path):
             print(f"skipped: no binary was frozen for {MACHINE}")
             self.skipTest(f"no binary was frozen for {MACHINE}")
@@ -66,7 +70,7 @@ class Minors(unittest.TestCase):
         self.assertEqual((int(seen["host_minor"]), int(seen["plugin_minor"])), (self.minors[host], minor))
         smaller = min(self.minors[host], minor)
         if smaller >= trial.FIRST:
-            golden = frozen.golden(ROOT, smaller)
+            golden = frozen.golden(self.frozen[smaller])
             for key, struct in (("info_size", "ep_device_info"), ("support_size", "ep_support_info"),
                                 ("primitive_size", "ep_primitive_info")):
                 self.assertEqual(seen[key], golden[struct].split("size ")[1].split(",")[0], f"{struct}: the smaller of both is filled")
@@ -106,10 +110,9 @@ class Minors(unittest.TestCase):
             self.assertIn(f"it was built for ABI 0.{self.release}", seen["refused"])
 
     def test_frozen_releases_load_under_the_host_of_today(self):
-        for minor in frozen.minors(ROOT):
-            if minor < trial.FIRST:
-                status, _, text = self.run_host("release", self.frozen_plugin(minor))
-                self.assertEqual(status, 0 if minor == self.release else 3, text)
+        for minor in frozen.folders(ROOT):
+            status, _, text = self.run_host("release", self.frozen_plugin(minor))
+            self.assertEqual(status, 0 if minor == self.release else 3, text)
 
 
 if __name__ == "__main__":

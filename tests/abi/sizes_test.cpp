@@ -191,7 +191,7 @@ TEST(HostSizes, EveryFrozenSizeIsTakenExactlyWhereItsMinorAgrees) {
   }
 #include "ep_api/frozen_sizes.def"
 #undef EP_FROZEN_SIZE
-  EXPECT_GE(tried, 2);
+  EXPECT_GE(tried, 1);
 }
 
 TEST(HostSizes, TrialMinorsAgreeWithOneAnotherAlone) {

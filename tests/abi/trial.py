@@ -2,9 +2,13 @@
 
 They play two released minors until 1.0 freezes some: minor FIRST is the header as it is, minor SECOND appends. A folder
 made by `overlay` holds a header that contains both, as a later ep_api.h would.
+
+Usage: trial.py SOURCE_ROOT FOLDER    writes that folder, with the sizes of both minors in frozen_sizes.def
 """
 import os
+import sys
 
+import frozen
 import header
 
 FIRST, SECOND = 0x7001, 0x7002
@@ -84,6 +88,23 @@ def overlay(root, folder):
     write_sources(folder, headers, sample)
 
 
+def freeze(root, work):
+    """{minor: folder} of both minors, frozen below `work`: FIRST from this tree, SECOND from one that imitates a later
+    tree."""
+    folders = {}
+    for minor, sources in ((FIRST, plain), (SECOND, overlay)):
+        sources(root, os.path.join(work, "sources"))
+        folders[minor] = os.path.join(work, f"{minor:#x}")
+        frozen.write_minor(os.path.join(work, "sources"), minor, folders[minor])
+    return folders
+
+
+def sizes_text(root, folder):
+    """frozen_sizes.def of the tree that `overlay` wrote into `folder`."""
+    rows = [row for minor in (FIRST, SECOND) for row in frozen.size_rows(frozen.facts(folder, minor), minor)]
+    return frozen.sizes_text(root) + "\n".join(rows) + "\n"
+
+
 def read_sources(root):
     headers = {}
     for name in header.FILES:
@@ -110,6 +131,5 @@ def write_if_different(path, text):
 
 
 if __name__ == "__main__":
-    import sys
-
     overlay(sys.argv[1], sys.argv[2])
+    write_if_different(os.path.join(sys.argv[2], "ep_api", frozen.SIZES), sizes_text(sys.argv[1], sys.argv[2]))

@@ -31,8 +31,8 @@ class Dev:
 
 
 def unknown_arguments_are_refused_by_name(dev):
-    for words in ("test --require-cudaa", "asan now", "tsan now", "fuzz --long", "soak many", "freeze releas", "format --chek",
-                  "quick --second", "counts now"):
+    for words in ("test --require-cudaa", "asan now", "tsan now", "fuzz --long", "soak many", "freeze --agian", "format --chek",
+                  "quick --second"):
         command, argument = words.split()
         text = dev.run(command, argument, code=2)
         claim(argument in text and "== build" not in text, f"./dev {words}: {text}")

@@ -1,4 +1,4 @@
-"""tests/tally.py counts passed, failed and skipped tests, misses no crash, and fails if tests are fewer than pinned.
+"""tests/tally.py counts passed, failed and skipped tests, misses no crash, and fails if a program ended early.
 
 Usage: tally_test.py TALLY_SCRIPT
 """
@@ -85,13 +85,10 @@ class Tally:
         with open(path, "w") as file:
             file.write(text)
 
-    def run(self, *folders, counts="", pin=False):
-        path = os.path.join(self.work, "counts.txt")
-        if not pin:
-            self.write(path, counts)
-        command = [sys.executable, "-B", self.script, "--counts", path, *(["--pin"] if pin else []), *folders]
+    def run(self, *folders, require=()):
         environment = {key: value for key, value in os.environ.items() if not key.startswith("REQUIRE_")}
-        result = subprocess.run(command, capture_output=True, text=True, env=environment)
+        environment |= {f"REQUIRE_{name}": "1" for name in require}
+        result = subprocess.run([sys.executable, "-B", self.script, *folders], capture_output=True, text=True, env=environment)
         return result.returncode, result.stdout + result.stderr
 
     def expect(self, status, last_line, *folders, says=(), **options):
@@ -125,39 +122,21 @@ def each_part_states_its_seconds(tally):
                  says=["2.2 s  tests/unit/x: 1 passed, 0 failed\n", "parts: 1 passed, 0 failed; built in 5 s, tested in 7 s\n"])
 
 
-def fewer_tests_than_pinned_are_a_failure(tally):
-    two = tally.folder("release", {"ctest": ONE, "one": gtest(PASSED, SKIPPED)})
-    tally.expect(0, "1 passed, 0 failed, 1 skipped", two, counts="# words\nrelease one 2\nasan one 9\n")
-    tally.expect(1, "1 passed, 1 failed, 1 skipped", two, counts="release one 3\n",
-                 says=["  failed: one: it has 2 tests, and 3 are pinned in tests/counts.txt\n"])
-    tally.expect(1, "1 passed, 1 failed, 1 skipped", two, counts="release gone 4\n",
-                 says=["  failed: gone: it is not there, and 4 of its tests are pinned in tests/counts.txt\n"])
+def a_program_that_ended_before_its_last_test_is_a_failure(tally):
+    here = tally.folder("early", {"ctest": ONE})
+    tally.expect(0, "1 passed, 0 failed", here)
+    os.makedirs(os.path.join(here, "tests/unit/x"))
+    Tally.write(os.path.join(here, "tests/unit/x/one.running"), "0")
+    tally.expect(1, "0 passed, 1 failed", here, says=["  failed: one: it ended before its last test\n"])
 
 
-def a_missing_optional_provider_is_no_failure(tally):
-    here = os.path.join(tally.work, "release")
-    counts = "release kernels 7 cuda\nrelease rules 4 cuda\n"
-    tally.expect(0, "1 passed, 0 failed, 1 skipped", here, counts=counts,
-                 says=["  left out: 11 tests of cuda, which this build does not have\n"])
+def a_required_provider_that_no_build_has_is_a_failure(tally):
+    here, other = tally.folder("with", {"ctest": ONE}), os.path.join(tally.work, "clean")
+    tally.expect(1, "2 passed, 1 failed", other, here, require=["CUDA"],
+                 says=["  failed: REQUIRE_CUDA=1, but no build has the provider cuda\n"])
     os.makedirs(os.path.join(here, "lib", "tenon"))
     Tally.write(os.path.join(here, "lib", "tenon", "libtenon_cuda.so"), "")
-    tally.expect(1, "1 passed, 2 failed, 1 skipped", here, counts=counts)
-    skipped = '<testsuite><testcase name="one" status="notrun"><skipped message="SKIP_RETURN_CODE=77"/></testcase></testsuite>'
-    tally.expect(1, "0 passed, 0 failed, 1 skipped", tally.folder("asan", {"ctest": skipped}), counts="asan one 7 cuda\n")
-
-
-def counts_are_pinned_by_one_command(tally):
-    tests = "one tests/unit/providers/vulkan one\ntwo tests/e2e tool tenon_cuda\nthree tests/e2e"
-    ran = ''.join(f'<testcase name="{name}" status="run"/>' for name in ("one", "two", "three"))
-    here = tally.folder("tsan", {"ctest": f"<testsuite>{ran}</testsuite>", "one": gtest(PASSED, PASSED)}, tests=tests)
-    tally.write(os.path.join(tally.work, "counts.txt"), "tsan away 3 cuda\ntsan gone 3\nasan other 5\n")
-    status, text = tally.run(here, pin=True)
-    with open(os.path.join(tally.work, "counts.txt")) as file:
-        lines = [line.strip() for line in file if not line.startswith("#")]
-    assert status == 0 and "12 tests are pinned" in text, text
-    assert lines == ["asan other 5", "tsan away 3 cuda", "tsan one 2 vulkan", "tsan three 1", "tsan two 1 cuda"], lines
-    status, text = tally.run(os.path.join(tally.work, "full"), pin=True)
-    assert status == 1 and "a run without failures" in text, text
+    tally.expect(0, "2 passed, 0 failed", other, here, require=["CUDA"])
 
 
 def python_tests_that_skip_themselves_are_counted_as_skipped(tally):
@@ -173,8 +152,8 @@ def python_tests_that_skip_themselves_are_counted_as_skipped(tally):
 
 def main():
     claims = (every_end_is_counted, a_run_that_did_not_happen_is_a_failure, each_part_states_its_seconds,
-              fewer_tests_than_pinned_are_a_failure, a_missing_optional_provider_is_no_failure,
-              counts_are_pinned_by_one_command, python_tests_that_skip_themselves_are_counted_as_skipped)
+              a_program_that_ended_before_its_last_test_is_a_failure, a_required_provider_that_no_build_has_is_a_failure,
+              python_tests_that_skip_themselves_are_counted_as_skipped)
     with tempfile.TemporaryDirectory() as work:
         tally = Tally(sys.argv[1], work)
         for claim in claims:

@@ -5,8 +5,10 @@ Usage: tree_test.py SOURCE_ROOT
 README: each top folder and each folder of more than five files has one, of lines of at most 120 columns. It links to
 the glossary, and each of its links leads to a file. Decisions stand in the DECISIONS.md of the top folder instead.
 Glossary: its entries are in alphabetical order, and the file that each names exists.
+Tests: each test file is in a list of CMake, so that it runs.
 """
 import os
+import pathlib
 import re
 import sys
 
@@ -18,7 +20,6 @@ HIDDEN = {".ci"}
 WIDEST_README = 120
 MOST_FILES = 5  # limit for a folder without a README
 MAY_BE_WIDER = {"README.md", "ep_api/README.md"}
-FROZEN = "ep_api/abi/trial-"  # written by ./dev freeze
 GLOSSARY = "ep_api/GLOSSARY.md"
 STANDS_ALONE = "sdk/app/examples/"  # projects that users copy out of the tree
 ENTRY = re.compile(r"^- \*\*([^*]+)\*\* \(`([^`]+)`\): \S.*")
@@ -47,8 +48,29 @@ def check_folders(files):
         if os.path.basename(path) in ("utils.h", "common.h", "helpers.h", "misc.h"):
             yield f"{path}: a file is named for the one noun inside"
     for folder, number in sorted(count.items()):
-        if number > MOST_FILES and f"{folder}/README.md".lstrip("/") not in files and not folder.startswith(FROZEN):
+        if number > MOST_FILES and f"{folder}/README.md".lstrip("/") not in files:
             yield f"{folder}/ has {number} files and no README.md"
+
+
+def check_tests(root, files):
+    """Each test file is named where it runs: in a CMakeLists.txt above it or of a folder beside it, or in dev. A Python
+    file may be named without the words at its ends, as in a loop over names."""
+    lists = {path: open(os.path.join(root, path)).read() for path in files
+             if path.endswith("CMakeLists.txt") or path == "dev"}
+    for path in files:
+        match = re.fullmatch(r"tests/.*?(\w+_test)\.(cpp|py)", path)
+        if not match:
+            continue
+        names = [f"{match.group(1)}.{match.group(2)}"]
+        if match.group(2) == "py":
+            stem = match.group(1).removesuffix("_test")
+            names += [match.group(1), stem, stem.partition("_")[2] or stem]
+        word = re.compile(rf"(?<![\w.])({'|'.join(map(re.escape, names))})(?![\w.])")
+        here = os.path.dirname(path)
+        near = [text for folder, text in ((os.path.dirname(path), text) for path, text in lists.items())
+                if here.startswith(folder) or os.path.dirname(folder) == here]
+        if not any(word.search(text) for text in near):
+            yield f"{path} is in no CMakeLists.txt, so it never runs"
 
 
 def check_size(path, text):
@@ -102,6 +124,7 @@ def check_checks():
         (1, check_size("a/README.md", wide)), (0, check_size("README.md", wide)),
         (1, check_folders([f"a/{i}.h" for i in range(MOST_FILES + 1)])),
         (0, check_folders([f"a/{i}.h" for i in range(MOST_FILES + 1)] + ["a/README.md"])),
+        (1, check_tests("/", ["tests/unit/a/b_test.cpp"])), (0, check_tests("/", ["a/b_test.cpp"])),
         (1, check_decisions("a/README.md", "## Decisions\n")), (0, check_decisions("a/README.md", "It decides.\n")),
         (1, check_links("/", "a/README.md", "[b](nowhere/GLOSSARY.md)")), (1, check_links("/", "a/README.md", "no link")),
         (1, check_glossary("/", "- **b** (`nowhere.h`): a word.")),
@@ -119,7 +142,7 @@ def main():
     read = {path: open(os.path.join(root, path)).read() for path in files
             if path == GLOSSARY or os.path.basename(path) == "README.md"}
     picture = set(re.findall(r"^([a-z_]+)/ ", read["README.md"], re.MULTILINE))
-    failures = [*check_checks(), *check_top(files, picture), *check_folders(files)]
+    failures = [*check_checks(), *check_top(files, picture), *check_folders(files), *check_tests(root, files)]
     failures += check_glossary(root, read.get(GLOSSARY, ""))
     for path, text in sorted(read.items()):
         failures += [*check_links(root, path, text)]
