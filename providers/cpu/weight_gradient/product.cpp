@@ -110,8 +110,12 @@ Refusal WeightGradient::product_why_not(const ep_device& device, const ep_primit
   const ep_operand_desc &dst = desc.operands[0], &src = *operand(desc, EP_ROLE_SRC);
   if (dst.dtype != EP_DTYPE_f32) return Refusal::because("%s is not f32", dtype_name(dst.dtype));
   const int64_t groups = desc.attributes.convolution_weight.groups;
-  if (groups > 1 && (dst.dims[0] / groups < 4 || dst.dims[1] < 4)) {
-    return Refusal::because("%lld groups of few channels", static_cast<long long>(groups));
+  if (groups > 1) {  // their number of channels decides, so it cannot be open
+    if (is_dynamic(desc)) return Refusal::because("groups need static dims");
+    info.flags = 0;
+    if (dst.dims[0] / groups < 4 || dst.dims[1] < 4) {
+      return Refusal::because("%lld groups of few channels", static_cast<long long>(groups));
+    }
   }
   if (is_dynamic(desc)) return {};
   for (const ep_operand_desc* moved : {&src, operand(desc, EP_ROLE_GRADIENT)}) {
