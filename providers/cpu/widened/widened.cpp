@@ -101,6 +101,18 @@ int64_t elements_of(const ep_operand_desc& operand) {
   return elements;
 }
 
+// The bytes of all operands, which is the greatest penalty that a host expects.
+uint64_t bytes_of(const ep_primitive_desc& desc) {
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < desc.operand_count; ++i) {
+    const ep_operand_desc& operand = desc.operands[i];
+    uint64_t size = static_cast<uint64_t>(dtype_size(operand.dtype));
+    for (int32_t axis = 0; axis < operand.rank; ++axis) size *= static_cast<uint64_t>(operand.dims[axis]);
+    bytes += size;
+  }
+  return bytes;
+}
+
 // Appends an axis of a copy, or joins it to the axis before, if both operands walk the two axes as one.
 void add_axis(ep_primitive_desc* copy, int64_t dim, int64_t to_stride, int64_t from_stride) {
   ep_operand_desc &to = copy->operands[0], &from = copy->operands[1];
@@ -284,7 +296,7 @@ Refusal Widened::why_not(const ep_device& device, const ep_primitive_desc& desc,
     ep_support_info terms{};
     last = provider::why_not(implementation, device, wide, terms);
     if (last) continue;
-    info.penalty_bytes = terms.penalty_bytes;
+    info.penalty_bytes = std::min(terms.penalty_bytes, bytes_of(desc));
     return {};
   }
   return last;
