@@ -47,6 +47,7 @@ constexpr Implementation convolution[] = {
     {"lines", LineConvolution::why_not, LineConvolution::make},
     {"pixels", PixelConvolution::why_not, PixelConvolution::make},
     {"onednn", OneDnnConvolution::why_not, OneDnnConvolution::make},
+    {"f64", F64Convolution::why_not, F64Convolution::make},
     {"widened", Widened::why_not, Widened::make},
     {"bytes", QuantisedConvolution::why_not, QuantisedConvolution::make, true},
     {"plain", PlainConvolution::why_not, PlainConvolution::make}};

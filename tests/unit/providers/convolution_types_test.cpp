@@ -268,7 +268,7 @@ class ConvolutionTypes : public testing::TestWithParam<const char*> {
   std::unique_ptr<OpenProvider> cpu_;
 };
 
-constexpr int32_t narrow_types[] = {EP_DTYPE_f16, EP_DTYPE_bf16, EP_DTYPE_f32};
+constexpr int32_t types[] = {EP_DTYPE_f16, EP_DTYPE_bf16, EP_DTYPE_f32, EP_DTYPE_f64};
 
 const std::vector<Sizes>& many_sizes() {
   static const std::vector<Sizes> list = {
@@ -292,27 +292,27 @@ const std::vector<Sizes>& many_sizes() {
   return list;
 }
 
-TEST_P(ConvolutionTypes, NarrowAndStrided) {
+TEST_P(ConvolutionTypes, OfManyOrders) {
   for (const Sizes& sizes : many_sizes()) {
-    for (const int32_t dtype : narrow_types) {
+    for (const int32_t dtype : types) {
       for (const Order order : orders) check(sizes, dtype, order);
     }
   }
 }
 
-TEST_P(ConvolutionTypes, NarrowWithEpiloguesAndConstantWeights) {
+TEST_P(ConvolutionTypes, WithEpiloguesAndConstantWeights) {
   for (Sizes sizes : many_sizes()) {
     sizes.finishes = sizes.constant = true;
-    for (const int32_t dtype : narrow_types) check(sizes, dtype, Order::channels_last);
+    for (const int32_t dtype : types) check(sizes, dtype, Order::channels_last);
     sizes.constant = false;
-    for (const int32_t dtype : narrow_types) check(sizes, dtype, Order::rows);
+    for (const int32_t dtype : types) check(sizes, dtype, Order::rows);
   }
 }
 
-TEST_P(ConvolutionTypes, NarrowGradientsOfWeights) {
+TEST_P(ConvolutionTypes, GradientsOfWeights) {
   for (const Sizes& sizes : many_sizes()) {
     if (sizes.transposed) continue;
-    for (const int32_t dtype : narrow_types) {
+    for (const int32_t dtype : types) {
       for (const Order order : orders) check_gradient(sizes, dtype, order);
     }
   }
