@@ -74,6 +74,7 @@ constexpr Implementation pad[] = {{"rows", Pad::why_not, Pad::make}};
 constexpr Implementation scatter[] = {{"rows", Scatter::why_not, Scatter::make}};
 constexpr Implementation convolution_weight[] = {
     {"product", WeightGradient::product_why_not, WeightGradient::product_make},
+    {"f64", WeightGradient::f64_why_not, WeightGradient::f64_make},
     {"widened", Widened::why_not, Widened::make},
     {"plain", WeightGradient::why_not, WeightGradient::make}};
 constexpr Implementation pooling_backward[] = {{"rows", PoolingBackward::why_not, PoolingBackward::make}};

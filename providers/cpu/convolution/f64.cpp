@@ -138,29 +138,32 @@ class F64ConvolutionPrimitive final : public ep_primitive {
     return std::clamp<int64_t>(kBlockBytes / bytes, 1, 16);
   }
 
-  // Divides the results into units: a class, a group, some channels, a block of strips. Channels are divided only if
-  // there are few other units, because each unit packs its pixels.
+  int64_t blocks(const F64Class& of) const { return ceiling(strips(of), strips_of_block(of)); }
+
+  // Divides the results into units: a class, some groups, some channels, a block of strips. Groups and channels are
+  // divided only if there are few other units, because each unit finds its pixels, and packs them for each group.
   void divide(int32_t threads) {
-    int64_t units = 0, deepest = 0;
+    int64_t all_blocks = 0, deepest = 0;
     for (const F64Class& each : classes_) {
-      units += groups_ * ceiling(strips(each), strips_of_block(each));
+      all_blocks += blocks(each);
       deepest = std::max(deepest, depth(each) * (strips_of_block(each) * kernel_.width + f64_strip_rows));
       nanoseconds_ += images_ * each.pixels * groups_ * out_ * depth(each) / 16;
     }
-    const int64_t wanted = threads == 1 ? 1 : std::max<int64_t>(1, 2 * threads / std::max<int64_t>(1, units));
-    channels_ =
-        ceiling(ceiling(out_, std::max<int64_t>(1, std::min(wanted, out_ / 24))), f64_strip_rows) * f64_strip_rows;
+    int64_t wanted = threads == 1 ? 1 : ceiling(4 * threads, std::max<int64_t>(1, all_blocks));
+    groups_of_unit_ = std::max<int64_t>(1, ceiling(groups_, wanted));
+    wanted = ceiling(wanted, ceiling(groups_, groups_of_unit_));
+    const int64_t each = ceiling(out_, std::clamp<int64_t>(out_ / (4 * f64_strip_rows), 1, wanted));
+    channels_ = std::max<int64_t>(1, ceiling(each, f64_strip_rows)) * f64_strip_rows;
     first_units_.push_back(0);
-    for (const F64Class& each : classes_) {
-      first_units_.push_back(first_units_.back() +
-                             groups_ * ceiling(out_, channels_) * ceiling(strips(each), strips_of_block(each)));
-    }
+    for (const F64Class& of : classes_) first_units_.push_back(first_units_.back() + pieces() * blocks(of));
     room_ = (deepest + 7) / 8 * 8;
   }
+  int64_t pieces() const { return ceiling(groups_, groups_of_unit_) * ceiling(out_, channels_); }
 
   // The pixels of one strip.
   struct Pixels {
     int32_t count;
+    bool adjacent;  // the results are one after the other in DST, and fill the strip
     int64_t image[f64_widest_strip], dst[f64_widest_strip];  // offset of the image in SRC; offset of the result in DST
     int64_t place[f64_widest_strip][kAxes];                  // in SRC, without a tap's own place
   };
@@ -185,35 +188,54 @@ class F64ConvolutionPrimitive final : public ep_primitive {
         if (axis == 0) ++image;
       }
     }
+    pixels.adjacent = pixels.count == kernel_.width;
+    for (int32_t j = 0; j < pixels.count; ++j) {
+      pixels.adjacent = pixels.adjacent && pixels.dst[j] == pixels.dst[0] + j;
+    }
     return pixels;
   }
 
-  // Writes [channel, tap, pixel]: what each tap reads for each pixel of the strip, and zeros beyond SRC.
-  void pack(const F64Class& of, const Pixels& pixels, const double* src, double* to) const {
-    const int32_t width = kernel_.width;
-    const int64_t channel = desc_.operands[src_].strides[1], taps = static_cast<int64_t>(of.taps.size());
-    for (int64_t tap = 0; tap < taps; ++tap) {
-      const int64_t* from = of.taps[static_cast<size_t>(tap)].from;
-      int64_t offsets[f64_widest_strip];
-      bool inside[f64_widest_strip] = {}, adjacent = pixels.count == width;
-      for (int32_t j = 0; j < pixels.count; ++j) {
-        inside[j] = true;
-        offsets[j] = pixels.image[j];
-        for (int32_t axis = 0; axis < kAxes; ++axis) {
-          const int64_t place = pixels.place[j][axis] + from[axis];
-          inside[j] = inside[j] && place >= 0 && place < src_size_[axis];
-          offsets[j] += place * src_strides_[axis];
-        }
-        adjacent = adjacent && inside[j] && offsets[j] == offsets[0] + j;
+  // What one tap reads for the pixels of a strip.
+  struct Places {
+    int64_t offsets[f64_widest_strip];  // in SRC, of group 0
+    bool inside[f64_widest_strip];
+    bool adjacent;  // all are inside, each next to the one before
+  };
+
+  void find_places(const F64Tap& tap, const Pixels& pixels, Places* places) const {
+    places->adjacent = pixels.count == kernel_.width;
+    for (int32_t j = 0; j < kernel_.width; ++j) {
+      places->offsets[j] = 0;
+      places->inside[j] = j < pixels.count;
+      if (j >= pixels.count) continue;
+      int64_t offset = pixels.image[j];
+      for (int32_t axis = 0; axis < kAxes; ++axis) {
+        const int64_t place = pixels.place[j][axis] + tap.from[axis];
+        places->inside[j] = places->inside[j] && place >= 0 && place < src_size_[axis];
+        offset += place * src_strides_[axis];
       }
+      if (places->inside[j]) places->offsets[j] = offset;
+      places->adjacent = places->adjacent && places->inside[j] && offset == places->offsets[0] + j;
+    }
+  }
+
+  // Writes [channel, tap, pixel]: what each tap reads for each pixel of the strip, and zeros beyond SRC.
+  void pack(const Places* places, int64_t taps, const double* src, double* to) const {
+    const int32_t width = kernel_.width;
+    const int64_t channel = desc_.operands[src_].strides[1];
+    for (int64_t tap = 0; tap < taps; ++tap) {
+      const Places& from = places[tap];
       for (int64_t c = 0; c < in_; ++c) {
         double* const row = to + (c * taps + tap) * width;
         const double* const plane = src + c * channel;
-        if (adjacent) {
-          std::copy_n(plane + offsets[0], width, row);
+        if (from.adjacent) {
+          std::copy_n(plane + from.offsets[0], width, row);
           continue;
         }
-        for (int32_t j = 0; j < width; ++j) row[j] = inside[j] ? plane[offsets[j]] : 0.0;
+        for (int32_t j = 0; j < width; ++j) {
+          const double value = plane[from.offsets[j]];
+          row[j] = from.inside[j] ? value : 0.0;
+        }
       }
     }
   }
@@ -234,25 +256,42 @@ class F64ConvolutionPrimitive final : public ep_primitive {
     const auto number = static_cast<size_t>(after - first_units_.begin()) - 1;
     const F64Class& of = classes_[number];
     unit -= first_units_[number];
-    const int64_t block = strips_of_block(of), blocks = ceiling(strips(of), block), parts = ceiling(out_, channels_);
-    const int64_t first = unit % blocks * block, last = std::min(first + block, strips(of));
-    const int64_t channel = unit / blocks % parts * channels_, group = unit / blocks / parts;
+    const auto taps = static_cast<int64_t>(of.taps.size());
+    const int64_t first = unit % blocks(of) * strips_of_block(of);
+    const int64_t count = std::min(strips_of_block(of), strips(of) - first);
+    std::vector<Pixels> pixels;
+    std::vector<Places> places(static_cast<size_t>(count * taps));
+    for (int64_t i = 0; i < count; ++i) {
+      pixels.push_back(pixels_of(of, first + i));
+      for (int64_t tap = 0; tap < taps; ++tap) {
+        find_places(of.taps[static_cast<size_t>(tap)], pixels.back(), &places[static_cast<size_t>(i * taps + tap)]);
+      }
+    }
+    const int64_t parts = ceiling(out_, channels_), piece = unit / blocks(of);
+    const int64_t group = piece / parts * groups_of_unit_;
+    for (int64_t g = group; g < std::min(group + groups_of_unit_, groups_); ++g) {
+      run_group(launch, of, g, piece % parts * channels_, pixels, places, room);
+    }
+  }
+
+  // Computes channels of one group, from number `channel` on, for some strips.
+  void run_group(const ep_launch& launch, const F64Class& of, int64_t group, int64_t channel,
+                 const std::vector<Pixels>& pixels, const std::vector<Places>& places, double* room) const {
     const auto doubles = [&](int32_t i) { return reinterpret_cast<double*>(address_of(launch.operands[i])); };
     const double* const src = doubles(src_) + group * in_ * desc_.operands[src_].strides[1];
     const double* const weight = doubles(weight_) + group * group_;
-    double* const strip_room = room + depth(of) * f64_strip_rows;
+    const auto taps = static_cast<int64_t>(of.taps.size());
+    double* const strips = room + depth(of) * f64_strip_rows;
     const int64_t strip_size = depth(of) * kernel_.width;
-    Pixels pixels[16];
-    for (int64_t strip = first; strip < last; ++strip) {
-      pixels[strip - first] = pixels_of(of, strip);
-      pack(of, pixels[strip - first], src, strip_room + (strip - first) * strip_size);
+    for (size_t i = 0; i < pixels.size(); ++i) {
+      pack(places.data() + static_cast<int64_t>(i) * taps, taps, src, strips + static_cast<int64_t>(i) * strip_size);
     }
     for (int64_t o = channel; o < std::min(channel + channels_, out_); o += f64_strip_rows) {
       const auto rows = static_cast<int32_t>(std::min<int64_t>(f64_strip_rows, out_ - o));
       pack_weights(of, weight + o * row_, rows, room);
-      for (int64_t i = 0; i < last - first; ++i) {
+      for (size_t i = 0; i < pixels.size(); ++i) {
         alignas(64) double tile[f64_strip_rows * f64_widest_strip];
-        kernel_.run({room, strip_room + i * strip_size, tile, depth(of), rows, false});
+        kernel_.run({room, strips + static_cast<int64_t>(i) * strip_size, tile, depth(of), rows, false});
         store(launch, pixels[i], group * out_ + o, rows, tile);
       }
     }
@@ -267,7 +306,12 @@ class F64ConvolutionPrimitive final : public ep_primitive {
             address_of(launch.operands[bias_]))[channel * desc_.operands[bias_].strides[0]];
       }
       double* const plane = dst + channel * desc_.operands[0].strides[1];
-      for (int32_t j = 0; j < pixels.count; ++j) plane[pixels.dst[j]] = tile[i * kernel_.width + j] + bias;
+      const double* const from = tile + i * kernel_.width;
+      if (pixels.adjacent) {
+        for (int32_t j = 0; j < kernel_.width; ++j) plane[pixels.dst[0] + j] = from[j] + bias;
+        continue;
+      }
+      for (int32_t j = 0; j < pixels.count; ++j) plane[pixels.dst[j]] = from[j] + bias;
     }
   }
 
@@ -301,9 +345,9 @@ class F64ConvolutionPrimitive final : public ep_primitive {
   int64_t src_size_[kAxes] = {1, 1, 1};
   int64_t src_strides_[kAxes] = {0, 0, 0}, dst_strides_[kAxes] = {0, 0, 0}, weight_strides_[kAxes] = {0, 0, 0};
   std::vector<F64Class> classes_;
-  std::vector<int64_t> first_units_;  // of each class, and the number of units
-  int64_t channels_ = 1;              // of DST per unit
-  int64_t room_ = 0;                  // doubles per thread
+  std::vector<int64_t> first_units_;           // of each class, and the number of units
+  int64_t groups_of_unit_ = 1, channels_ = 1;  // channels of DST
+  int64_t room_ = 0;                           // doubles per thread
   int64_t nanoseconds_ = 0;
 };
 

@@ -218,6 +218,15 @@ class ConvolutionTypes : public testing::TestWithParam<const char*> {
     }
   }
 
+  bool allows_open_dims(const ep_primitive_desc& desc) {
+    ep_support_info info{};
+    info.struct_size = sizeof info;
+    info.struct_type = EP_STRUCT_SUPPORT_INFO;
+    ep_error* error = nullptr;
+    EXPECT_EQ(cpu_->ops.primitive_support(cpu_->device, &desc, &info, &error), EP_STATUS_OK);
+    return (info.flags & EP_SUPPORT_FLAG_ANY_DIMS) != 0;
+  }
+
   void check_gradient(const Sizes& s, int32_t dtype, Order order) {
     SCOPED_TRACE(fmt::format("gradient, {} spatial dims, {} to {} channels in {} groups, type {}, order {}", s.rank,
                              s.in, s.out, s.groups, dtype, static_cast<int>(order)));
@@ -241,6 +250,10 @@ class ConvolutionTypes : public testing::TestWithParam<const char*> {
     ASSERT_EQ(run.status, EP_STATUS_OK) << cpu_->host.sentence();
     if (in_each >= 4 && out_each >= 4) {
       EXPECT_NE(run.implementation, "plain");
+      if (allows_open_dims(desc)) {  // the host then opens them
+        EXPECT_EQ(run_once(*cpu_, desc, {dst.address(), src.address(), gradient.address()}, {}, true).implementation,
+                  run.implementation);
+      }
     }
 
     const int64_t pixels = elements(result, s.rank), src_pixels = elements(s.src, s.rank);
