@@ -63,14 +63,19 @@ void make_dense(ep_operand_desc* operand) {
   }
 }
 
+// The operands that are copied: all, or all but SRC and WEIGHT, for products of narrow factors.
+enum class Copied : uint8_t { all_but_factors, all };
+
 // `desc` over operands that are dense and of the wide type. An epilogue operand is laid out like DST, or has one
 // element per channel. The type is f64 if any operand is f64, else f32.
-ep_primitive_desc widened(const ep_primitive_desc& desc) {
+ep_primitive_desc widened(const ep_primitive_desc& desc, Copied copied) {
   ep_primitive_desc wide = desc;
   const std::span<ep_operand_desc> operands(wide.operands, wide.operand_count);
   const bool is_f64 = std::any_of(operands.begin(), operands.end(),
                                   [](const ep_operand_desc& operand) { return operand.dtype == EP_DTYPE_f64; });
   for (ep_operand_desc& operand : operands) {
+    const bool is_factor = operand.role == EP_ROLE_SRC || operand.role == EP_ROLE_WEIGHT;
+    if (is_factor && copied == Copied::all_but_factors) continue;
     operand.dtype = is_f64 ? EP_DTYPE_f64 : EP_DTYPE_f32;
     if (!is_epilogue_operand(operand)) {
       make_dense(&operand);
@@ -259,18 +264,17 @@ Refusal make_copy(ep_device& device, const ep_primitive_desc& copy, OwnedPrimiti
   return refusal;
 }
 
-// Makes the inner primitive with the first implementation that can.
-Refusal make_inner(ep_device& device, const ep_primitive_desc& wide, OwnedPrimitive* out, ep_primitive_info* info) {
+// Calls attempt(wide descriptor, implementation) until it does not refuse, or fails.
+template <class Attempt>
+Refusal first_that_serves(const ep_primitive_desc& desc, const Attempt& attempt) {
   Refusal last = Refusal::because("no implementation of wide, dense operands");
-  for (const Implementation& implementation : implementations_before(wide.kind)) {
-    ep_support_info terms{};
-    last = why_not(implementation, device, wide, terms);
-    if (last) continue;
-    *info = {};
-    ep_primitive* made = nullptr;
-    last = implementation.make(device, wide, &made, *info);
-    out->reset(made);
-    if (!last || last.status() != EP_STATUS_UNSUPPORTED) return last;
+  for (const Copied copied : {Copied::all_but_factors, Copied::all}) {
+    const ep_primitive_desc wide = widened(desc, copied);
+    if (std::equal(wide.operands, wide.operands + wide.operand_count, desc.operands, is_same)) continue;
+    for (const Implementation& implementation : implementations_before(desc.kind)) {
+      last = attempt(wide, implementation);
+      if (!last || last.status() != EP_STATUS_UNSUPPORTED) return last;
+    }
   }
   return last;
 }
@@ -287,26 +291,30 @@ Refusal Widened::why_not(const ep_device& device, const ep_primitive_desc& desc,
       return Refusal::because("operand %u has rank %d", i, operand.rank);
     }
   }
-  const ep_primitive_desc wide = widened(desc);
-  if (std::equal(wide.operands, wide.operands + wide.operand_count, desc.operands, is_same)) {
-    return Refusal::because("the operands are dense and of a wide type");
-  }
-  Refusal last = Refusal::because("no implementation of wide, dense operands");
-  for (const Implementation& implementation : implementations_before(desc.kind)) {
+  return first_that_serves(desc, [&](const ep_primitive_desc& wide, const Implementation& implementation) {
     ep_support_info terms{};
-    last = provider::why_not(implementation, device, wide, terms);
-    if (last) continue;
-    info.penalty_bytes = std::min(terms.penalty_bytes, bytes_of(desc));
-    return {};
-  }
-  return last;
+    const Refusal refusal = provider::why_not(implementation, device, wide, terms);
+    if (!refusal) info.penalty_bytes = std::min(terms.penalty_bytes, bytes_of(desc));
+    return refusal;
+  });
 }
 
 Refusal Widened::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info) {
-  const ep_primitive_desc wide = widened(desc);
+  ep_primitive_desc wide{};
   OwnedPrimitive inner, widen_constant;
   ep_primitive_info inner_info{};
-  if (Refusal refusal = make_inner(device, wide, &inner, &inner_info)) return refusal;
+  const Refusal none =
+      first_that_serves(desc, [&](const ep_primitive_desc& tried, const Implementation& implementation) {
+        ep_support_info terms{};
+        if (Refusal refusal = provider::why_not(implementation, device, tried, terms)) return refusal;
+        ep_primitive* made = nullptr;
+        inner_info = {};
+        Refusal refusal = implementation.make(device, tried, &made, inner_info);
+        inner.reset(made);
+        wide = tried;
+        return refusal;
+      });
+  if (none) return none;
   info.host_bytes = std::max(inner_info.host_bytes, inner->size) + sizeof(WidenedPrimitive);
   info.pack_operand = inner_info.pack_operand;
   info.pack_bytes = inner_info.pack_bytes;
