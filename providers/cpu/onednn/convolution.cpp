@@ -161,6 +161,15 @@ bool is_post_op_operand(const ep_operand_desc& operand) {
   return whole || of_channels;
 }
 
+bool has_gaps(const ep_operand_desc& operand) {
+  int64_t elements = 1, last = 0;
+  for (int32_t axis = 0; axis < operand.rank; ++axis) {
+    elements *= operand.dims[axis];
+    last += (operand.dims[axis] - 1) * operand.strides[axis];
+  }
+  return elements != 0 && last + 1 != elements;
+}
+
 // Products of bf16 do not pay for groups of few channels, whose time is that of their memory.
 Refusal why_not_types(const ep_primitive_desc& desc) {
   constexpr int64_t fewest_channels = 8;
@@ -210,6 +219,10 @@ Refusal OneDnnConvolution::why_not(const ep_device& device, const ep_primitive_d
   if (Refusal refusal = why_not_types(desc)) return refusal;
   if (Refusal refusal = why_no_epilogues(device, desc)) return refusal;
   if (Refusal refusal = why_not_window(window_of(desc))) return refusal;
+  const bool f32 = src->dtype == EP_DTYPE_f32;
+  if (f32 && !runs_as_given(desc, window_of(desc)) && (has_gaps(*src) || has_gaps(desc.operands[0]))) {
+    return Refusal::because("oneDNN is slow to reorder images with gaps");
+  }
   info.penalty_bytes = runs_as_given(desc, window_of(desc)) ? 0 : penalty_of_planes(desc);
   return {};
 }
