@@ -21,6 +21,7 @@
 #include "providers/cpu/small_matmul/small_matmul.h"
 #include "providers/cpu/vector_matmul/vector_matmul.h"
 #include "providers/cpu/weight_gradient/weight_gradient.h"
+#include "providers/cpu/widened/widened.h"
 
 namespace tenon::provider::cpu {
 namespace {
@@ -46,6 +47,8 @@ constexpr Implementation convolution[] = {
     {"lines", LineConvolution::why_not, LineConvolution::make},
     {"pixels", PixelConvolution::why_not, PixelConvolution::make},
     {"onednn", OneDnnConvolution::why_not, OneDnnConvolution::make},
+    {"f64", F64Convolution::why_not, F64Convolution::make},
+    {"widened", Widened::why_not, Widened::make},
     {"bytes", QuantisedConvolution::why_not, QuantisedConvolution::make, true},
     {"plain", PlainConvolution::why_not, PlainConvolution::make}};
 constexpr Implementation binary[] = {{"simd", Elementwise::simd_why_not, Elementwise::make},
@@ -71,6 +74,8 @@ constexpr Implementation pad[] = {{"rows", Pad::why_not, Pad::make}};
 constexpr Implementation scatter[] = {{"rows", Scatter::why_not, Scatter::make}};
 constexpr Implementation convolution_weight[] = {
     {"product", WeightGradient::product_why_not, WeightGradient::product_make},
+    {"f64", WeightGradient::f64_why_not, WeightGradient::f64_make},
+    {"widened", Widened::why_not, Widened::make},
     {"plain", WeightGradient::why_not, WeightGradient::make}};
 constexpr Implementation pooling_backward[] = {{"rows", PoolingBackward::why_not, PoolingBackward::make}};
 constexpr Implementation layer_norm_backward[] = {{"rows", LayerNormBackward::why_not, LayerNormBackward::make}};

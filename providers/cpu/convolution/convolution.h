@@ -1,4 +1,5 @@
-// Convolutions over f32, most with channels last, and products by a constant matrix, on kernels of our own.
+// Convolutions over f32, most with channels last, products by a constant matrix, and convolutions over f64, on kernels
+// of our own.
 #pragma once
 
 #include "providers/cpu/primitive.h"
@@ -45,6 +46,12 @@ struct LineConvolution {
 // One image, one group, 1 or 2 spatial dims with channels first, few result pixels, and a large weight that is not
 // constant.
 struct PixelConvolution {
+  static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
+  static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
+};
+
+// Every convolution over f64, with operands of any strides.
+struct F64Convolution {
   static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
 };

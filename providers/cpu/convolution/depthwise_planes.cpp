@@ -11,6 +11,7 @@ namespace {
 
 constexpr int64_t kVector = 16;             // the most elements of any vector
 constexpr int64_t kFrameBytes = 24 * 1024;  // so that a frame stays in the L1 cache
+constexpr int64_t kPage = 1024;             // floats per 4 KiB
 
 // Copies a plane into a frame of zeros, a few rows of results at a time, so that every tap lies within the frame.
 class DepthwisePlanesPrimitive final : public ep_primitive {
@@ -28,7 +29,7 @@ class DepthwisePlanesPrimitive final : public ep_primitive {
   }
 
   uint64_t workspace(const ep_shape*) const override {
-    return static_cast<uint64_t>(threads_ * frame_floats()) * sizeof(float);
+    return static_cast<uint64_t>(threads_ * (frame_floats() + kPage)) * sizeof(float);
   }
   bool has_workspace() const override { return true; }
 
@@ -44,7 +45,8 @@ class DepthwisePlanesPrimitive final : public ep_primitive {
     const WideLease lease(threads_, nanoseconds);
     const auto body = [&](int32_t part, int32_t parts) {
       std::vector<float> taps(static_cast<size_t>(images_.taps()));
-      float* const frame = floats(launch.workspace) + runner() * frame_floats();
+      float* const frame =
+          away_from(floats(launch.operands[0]), floats(launch.workspace) + runner() * (frame_floats() + kPage));
       std::fill_n(frame, frame_floats(), 0.0F);
       for (int64_t i = planes * part / parts; i < planes * (part + 1) / parts; ++i) {
         const int64_t channel = i % images_.out;
@@ -71,6 +73,14 @@ class DepthwisePlanesPrimitive final : public ep_primitive {
 
  private:
   static float* floats(ep_buffer buffer) { return reinterpret_cast<float*>(address_of(buffer)); }
+
+  // An address in the kPage floats from `room` on that is half a page from `other`, modulo a page: processors take
+  // loads and stores whose addresses agree in their low 12 bits for dependent at first.
+  static float* away_from(const float* other, float* room) {
+    const auto distance =
+        static_cast<int64_t>((reinterpret_cast<uintptr_t>(other) - reinterpret_cast<uintptr_t>(room)) / sizeof(float));
+    return room + (distance + kPage / 2) % kPage / kVector * kVector;
+  }
 
   float weight_of(const float* weights, int64_t channel, int64_t tap) const {
     return weights[channel * images_.weight_strides[0] + tap / images_.kernel[1] * images_.weight_strides[2] +

@@ -1,4 +1,5 @@
-// convolution and transposed convolution over f32 on oneDNN, with 1 to 3 spatial dims, bias and epilogues.
+// convolution and transposed convolution over f32 on oneDNN, with 1 to 3 spatial dims, bias and epilogues; and of bf16
+// where the processor has products of bf16, with results of bf16 or f32.
 //
 // Layout: oneDNN's best convolutions need channels last, and weights in blocks. A pointwise convolution (kernel 1,
 // stride 1, no padding) without epilogues is a matmul, and as fast with channels first. On the shapes of ResNet-50 and
@@ -20,7 +21,7 @@ using dnnl::memory;
 memory::desc operand_layout(const ep_operand_desc& operand, int32_t) { return layout_of(operand); }
 
 // The layout [n, c, spatial...] with channels innermost.
-memory::desc channels_last(const memory::dims& dims) {
+memory::desc channels_last(const memory::dims& dims, memory::data_type type) {
   memory::dims strides(dims.size());
   strides[1] = 1;
   int64_t next = dims[1];
@@ -29,7 +30,7 @@ memory::desc channels_last(const memory::dims& dims) {
     next *= dims[axis];
   }
   strides[0] = next;
-  return memory_desc(dims, strides);
+  return memory_desc(dims, strides, type);
 }
 
 // WEIGHT in oneDNN's order [o, i, k...], preceded by the groups if there are several.
@@ -49,7 +50,7 @@ memory::desc weight_layout(const ep_operand_desc& weight, const ep_convolution_a
     std::swap(dims[first], dims[first + 1]);
     std::swap(strides[first], strides[first + 1]);
   }
-  return memory_desc(dims, strides);
+  return memory_desc(dims, strides, type_of(weight));
 }
 
 Window window_of(const ep_primitive_desc& desc) {
@@ -160,6 +161,37 @@ bool is_post_op_operand(const ep_operand_desc& operand) {
   return whole || of_channels;
 }
 
+bool has_gaps(const ep_operand_desc& operand) {
+  int64_t elements = 1, last = 0;
+  for (int32_t axis = 0; axis < operand.rank; ++axis) {
+    elements *= operand.dims[axis];
+    last += (operand.dims[axis] - 1) * operand.strides[axis];
+  }
+  return elements != 0 && last + 1 != elements;
+}
+
+// Products of bf16 do not pay for groups of few channels, whose time is that of their memory.
+Refusal why_not_types(const ep_primitive_desc& desc) {
+  constexpr int64_t fewest_channels = 8;
+  const ep_operand_desc &src = *operand(desc, EP_ROLE_SRC), &dst = desc.operands[0];
+  const bool bf16 = src.dtype == EP_DTYPE_bf16;
+  for (uint32_t i = 0; i < desc.operand_count; ++i) {
+    const ep_operand_desc& operand = desc.operands[i];
+    const bool factor = operand.role == EP_ROLE_SRC || operand.role == EP_ROLE_WEIGHT;
+    const int32_t wanted = !bf16 ? EP_DTYPE_f32 : factor || dst.dtype != EP_DTYPE_f32 ? EP_DTYPE_bf16 : EP_DTYPE_f32;
+    if (operand.dtype != wanted) {
+      return Refusal::because("operand %u is %s, not %s", i, dtype_name(operand.dtype), dtype_name(wanted));
+    }
+  }
+  if (!bf16) return {};
+  if (!has_bf16_products()) return Refusal::because("bf16 needs avx512_core_bf16");
+  const int64_t groups = desc.attributes.convolution.groups;
+  if (groups > 1 && std::min(src.dims[1], dst.dims[1]) < groups * fewest_channels) {
+    return Refusal::because("%lld groups of few channels of bf16", static_cast<long long>(groups));
+  }
+  return {};
+}
+
 }  // namespace
 
 Refusal OneDnnConvolution::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info) {
@@ -174,8 +206,6 @@ Refusal OneDnnConvolution::why_not(const ep_device& device, const ep_primitive_d
   }
   for (uint32_t i = 0; i < desc.operand_count; ++i) {
     const ep_operand_desc& operand = desc.operands[i];
-    if (operand.dtype != EP_DTYPE_f32)
-      return Refusal::because("operand %u is %s, not f32", i, dtype_name(operand.dtype));
     if (is_scalar(operand)) return Refusal::because("operand %u is a scalar", i);
     const bool epilogue = operand.role >= EP_ROLE_EPILOGUE_0 && operand.role < EP_ROLE_SRC_0;
     if (epilogue && !is_post_op_operand(operand)) {
@@ -186,8 +216,13 @@ Refusal OneDnnConvolution::why_not(const ep_device& device, const ep_primitive_d
         return Refusal::because("operand %u is repeated by stride 0", i);
     }
   }
+  if (Refusal refusal = why_not_types(desc)) return refusal;
   if (Refusal refusal = why_no_epilogues(device, desc)) return refusal;
   if (Refusal refusal = why_not_window(window_of(desc))) return refusal;
+  const bool f32 = src->dtype == EP_DTYPE_f32;
+  if (f32 && !runs_as_given(desc, window_of(desc)) && (has_gaps(*src) || has_gaps(desc.operands[0]))) {
+    return Refusal::because("oneDNN is slow to reorder images with gaps");
+  }
   info.penalty_bytes = runs_as_given(desc, window_of(desc)) ? 0 : penalty_of_planes(desc);
   return {};
 }
@@ -212,9 +247,10 @@ Refusal OneDnnConvolution::make(ep_device& device, const ep_primitive_desc& desc
   const memory::desc given_bias = bias_index < 0 ? memory::desc() : layout_of(desc.operands[bias_index]);
   // oneDNN accepts a bias with a stride but ignores the stride.
   const memory::desc bias =
-      bias_index < 0 ? given_bias : memory::desc(given_bias.dims(), memory::data_type::f32, memory::format_tag::a);
-  const memory::desc any_weights(given.weights.dims(), memory::data_type::f32, memory::format_tag::any);
-  const Layouts blocked = {channels_last(given.src.dims()), any_weights, channels_last(given.dst.dims())};
+      bias_index < 0 ? given_bias : memory::desc(given_bias.dims(), given_bias.data_type(), memory::format_tag::a);
+  const memory::desc any_weights(given.weights.dims(), given.weights.data_type(), memory::format_tag::any);
+  const Layouts blocked = {channels_last(given.src.dims(), given.src.data_type()), any_weights,
+                           channels_last(given.dst.dims(), given.dst.data_type())};
   const Layouts free_weights = {given.src, any_weights, given.dst};
   const bool as_given = runs_as_given(desc, window);
   const Layouts orders[] = {as_given ? given : blocked, as_given ? blocked : given, free_weights};

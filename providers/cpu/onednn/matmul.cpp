@@ -22,8 +22,7 @@ dnnl::memory::desc operand_layout(const ep_operand_desc& operand, int32_t rank) 
   for (size_t axis = dims.size(); axis-- > 0;) {  // an axis of length 1 gets the stride of a dense tensor
     if (dims[axis] == 1) strides[axis] = axis + 1 < dims.size() ? dims[axis + 1] * strides[axis + 1] : 1;
   }
-  return memory_desc(dims, strides,
-                     operand.dtype == EP_DTYPE_bf16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32);
+  return memory_desc(dims, strides, type_of(operand));
 }
 
 // Merges the batch axis with the rows, if SRC_B is the same for the whole batch and the rows of SRC and DST continue

@@ -164,6 +164,10 @@ dnnl::primitive_attr user_scratchpad() {
   return attr;
 }
 
+dnnl::memory::data_type type_of(const ep_operand_desc& operand) {
+  return operand.dtype == EP_DTYPE_bf16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
+}
+
 dnnl::memory::desc layout_of(const ep_operand_desc& operand) {
   dnnl::memory::dims dims;
   dnnl::memory::dims strides;
@@ -174,7 +178,7 @@ dnnl::memory::desc layout_of(const ep_operand_desc& operand) {
   for (size_t axis = dims.size(); axis-- > 0;) {
     if (dims[axis] == 1) strides[axis] = axis + 1 < dims.size() ? dims[axis + 1] * strides[axis + 1] : 1;
   }
-  return memory_desc(dims, strides);
+  return memory_desc(dims, strides, type_of(operand));
 }
 
 dnnl::memory::desc memory_desc(const dnnl::memory::dims& dims, const dnnl::memory::dims& strides,

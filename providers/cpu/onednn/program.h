@@ -113,10 +113,12 @@ class OneDnnPrimitive : public ep_primitive {
 // Returns attributes that put the scratchpad into the workspace.
 dnnl::primitive_attr user_scratchpad();
 
-// Returns the layout of an f32 operand in memory. An axis of length 1 or stride 0 gets the stride of a dense tensor.
+// Returns the type of an operand, which is f32 or bf16.
+dnnl::memory::data_type type_of(const ep_operand_desc& operand);
+
+// Returns the layout of an operand in memory. An axis of length 1 or stride 0 gets the stride of a dense tensor.
 dnnl::memory::desc layout_of(const ep_operand_desc& operand);
 
-// Returns the memory descriptor of an f32 operand.
 dnnl::memory::desc memory_desc(const dnnl::memory::dims& dims, const dnnl::memory::dims& strides,
                                dnnl::memory::data_type type = dnnl::memory::data_type::f32);
 

@@ -107,11 +107,11 @@ class WeightProduct final : public ep_primitive {
 
 Refusal WeightGradient::product_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info) {
   if (Refusal refusal = why_not(device, desc, info)) return refusal;
-  const ep_operand_desc &dst = desc.operands[0], &src = *operand(desc, EP_ROLE_SRC);
-  if (dst.dtype != EP_DTYPE_f32) return Refusal::because("%s is not f32", dtype_name(dst.dtype));
-  const int64_t groups = desc.attributes.convolution_weight.groups;
-  if (groups > 1 && (dst.dims[0] / groups < 4 || dst.dims[1] < 4)) {
-    return Refusal::because("%lld groups of few channels", static_cast<long long>(groups));
+  const ep_operand_desc& src = *operand(desc, EP_ROLE_SRC);
+  if (src.dtype != EP_DTYPE_f32) return Refusal::because("%s is not f32", dtype_name(src.dtype));
+  if (desc.attributes.convolution_weight.groups > 1) {
+    if (Refusal refusal = why_few_channels(desc)) return refusal;
+    info.flags = 0;
   }
   if (is_dynamic(desc)) return {};
   for (const ep_operand_desc* moved : {&src, operand(desc, EP_ROLE_GRADIENT)}) {

@@ -21,6 +21,14 @@ Span steps_inside(int64_t results, int64_t stride, int64_t offset, int64_t lengt
   return {std::min(first, results), std::min(last, results)};
 }
 
+Refusal why_few_channels(const ep_primitive_desc& desc) {
+  if (is_dynamic(desc)) return Refusal::because("groups need static dims");
+  const int64_t groups = desc.attributes.convolution_weight.groups;
+  const ep_operand_desc& dst = desc.operands[0];
+  if (groups == 1 || (dst.dims[0] / groups >= 4 && dst.dims[1] >= 4)) return {};
+  return Refusal::because("%lld groups of few channels", static_cast<long long>(groups));
+}
+
 WeightSizes::WeightSizes(const ep_primitive_desc& desc, const ep_shape* shapes) {
   const ep_convolution_weight_attributes& at = desc.attributes.convolution_weight;
   const auto shape = [&](int32_t i) { return shape_of(desc.operands[i], shapes, static_cast<uint32_t>(i)); };

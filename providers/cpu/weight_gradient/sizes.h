@@ -17,6 +17,9 @@ struct Span {
 };
 Span steps_inside(int64_t results, int64_t stride, int64_t offset, int64_t length);
 
+// The reason why groups have so few channels that a product of channels does not pay. Groups need static dims. Pure.
+Refusal why_few_channels(const ep_primitive_desc& desc);
+
 // Distances between elements, in elements.
 struct WeightStrides {
   int64_t outer = 0;    // between images; in DST, between result channels

@@ -5,11 +5,14 @@
 
 namespace tenon::provider::cpu {
 
-// `product` serves f32, `plain` other types.
+// `product` serves f32 and `f64` f64. `plain`, without a prefix here, serves every type.
 struct WeightGradient {
   static Refusal product_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal product_make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out,
                               ep_primitive_info& info);
+  static Refusal f64_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
+  static Refusal f64_make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out,
+                          ep_primitive_info& info);
   static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
 };
