@@ -77,8 +77,7 @@ constexpr Implementation layer_norm_backward[] = {{"rows", LayerNormBackward::wh
 constexpr Implementation batch_norm_training[] = {{"channels", BatchNormTraining::why_not, BatchNormTraining::make}};
 constexpr Implementation group_norm[] = {{"simd", GroupNorm::simd_why_not, GroupNorm::make},
                                          {"plain", GroupNorm::why_not, GroupNorm::make}};
-constexpr Implementation attention[] = {{"blocks", Attention::simd_why_not, Attention::simd_make},
-                                        {"plain", Attention::why_not, Attention::make}};
+constexpr Implementation attention[] = {{"blocks", Attention::why_not, Attention::make}};
 constexpr Implementation rotary[] = {{"rows", Rotary::why_not, Rotary::make}};
 constexpr Implementation scan[] = {{"lines", Scan::why_not, Scan::make}};
 constexpr Implementation sort[] = {{"radix", Sort::why_not, Sort::make}};
