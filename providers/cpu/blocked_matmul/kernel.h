@@ -33,6 +33,22 @@ struct BlockKernels {
 template <class T>
 BlockKernels<T> block_kernels(SimdLevel level);
 
+// c += a * b for few rows. The rows of b are contiguous, of a dtype of their own, and read in place.
+template <class T>
+struct ThinProduct {
+  const T* a;
+  const void* b;
+  T* c;
+  int64_t m, n, k;
+  int64_t a_row, a_column, b_row, c_row;
+};
+template <class T>
+using ThinKernel = void (*)(const ThinProduct<T>& product);
+
+// NULL if there is no kernel for a matrix b of `dtype`.
+template <class T>
+ThinKernel<T> thin_kernel(SimdLevel level, int32_t dtype);
+
 // Converts between an integer dtype and the unsigned integer of `bytes` bytes, modulo its range. Both strides are 1.
 // NULL if `dtype` is not an integer.
 ConvertFunction integer_read(SimdLevel level, int32_t dtype, int32_t bytes);

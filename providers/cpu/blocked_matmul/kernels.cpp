@@ -10,6 +10,7 @@
 #include "ep_api/ep_api.h"
 #include "hwy/highway.h"
 #include "providers/cpu/blocked_matmul/kernel.h"
+#include "providers/cpu/elementwise/narrow-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tenon::provider::cpu::HWY_NAMESPACE {
@@ -96,6 +97,123 @@ void product(const StripProduct<T>& p) {
   } else {
     tiles<vectors>(p);
   }
+}
+
+// Loads elements of type E as T.
+template <class T, class E>
+HWY_INLINE V<T> load(const E* from) {
+  const D<T> d;
+  if constexpr (std::is_same_v<T, E>) {
+    return hn::LoadU(d, from);
+  } else if constexpr (is_narrow_float<E>) {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+    return load_narrow(from);
+#else
+    return hn::Set(d, to_f32(*from));
+#endif
+  } else {
+    using Wide = std::conditional_t<std::is_signed_v<E>, std::make_signed_t<T>, T>;
+    const hn::Rebind<Wide, D<T>> wide;
+    return hn::BitCast(d, hn::PromoteTo(wide, hn::LoadU(hn::Rebind<E, D<T>>(), from)));
+  }
+}
+template <class T, class E>
+HWY_INLINE T one(E value) {
+  if constexpr (is_narrow_float<E>) {
+    return to_f32(value);
+  } else {
+    return static_cast<T>(value);
+  }
+}
+
+// Adds the products of kRows rows and kSteps columns of a, from row i and column p on. The columns that do not fill a
+// vector are added with the last whole vector, or one by one if there is none.
+template <int kRows, int kSteps, class T, class E>
+HWY_INLINE void add_steps(const ThinProduct<T>& x, int64_t i, int64_t p) {
+  const D<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const E* HWY_RESTRICT b = static_cast<const E*>(x.b) + p * x.b_row;
+  const T* a = x.a + i * x.a_row + p * x.a_column;
+  T* HWY_RESTRICT c = x.c + i * x.c_row;
+  V<T> factors[kRows][kSteps];
+  for (int r = 0; r < kRows; ++r) {
+    for (int s = 0; s < kSteps; ++s) factors[r][s] = hn::Set(d, a[r * x.a_row + s * x.a_column]);
+  }
+  const auto sum_at = [&](int64_t j, V<T>(&sums)[kRows]) HWY_ATTR {
+    for (int r = 0; r < kRows; ++r) sums[r] = hn::LoadU(d, c + r * x.c_row + j);
+    for (int s = 0; s < kSteps; ++s) {
+      const V<T> right = load<T>(b + s * x.b_row + j);
+      for (int r = 0; r < kRows; ++r) sums[r] = multiply_add<T>(factors[r][s], right, sums[r]);
+    }
+  };
+  V<T> sums[kRows];
+  int64_t j = 0;
+  for (; j + lanes <= x.n; j += lanes) {
+    sum_at(j, sums);
+    for (int r = 0; r < kRows; ++r) hn::StoreU(sums[r], d, c + r * x.c_row + j);
+  }
+  if (j == x.n) return;
+  if (x.n < lanes) {
+    for (int r = 0; r < kRows; ++r) {
+      for (int s = 0; s < kSteps; ++s) {
+        const T factor = a[r * x.a_row + s * x.a_column];
+        for (int64_t q = 0; q < x.n; ++q) {
+          T& sum = c[r * x.c_row + q];
+          sum = static_cast<T>(sum + static_cast<T>(factor * one<T>(b[s * x.b_row + q])));
+        }
+      }
+    }
+    return;
+  }
+  const auto done = hn::FirstN(d, static_cast<size_t>(lanes - (x.n - j)));
+  j = x.n - lanes;
+  sum_at(j, sums);
+  for (int r = 0; r < kRows; ++r) {
+    T* const to = c + r * x.c_row + j;
+    hn::StoreU(hn::IfThenElse(done, hn::LoadU(d, to), sums[r]), d, to);
+  }
+}
+
+template <int kRows, int kSteps, class T, class E>
+HWY_INLINE void add_rows(const ThinProduct<T>& x, int64_t i) {
+  int64_t p = 0;
+  for (; p + kSteps <= x.k; p += kSteps) add_steps<kRows, kSteps, T, E>(x, i, p);
+  for (; p < x.k; ++p) add_steps<kRows, 1, T, E>(x, i, p);
+}
+
+template <class T, class E>
+void thin(const ThinProduct<T>& x) {
+  constexpr int steps = HWY_TARGET == HWY_AVX3 ? 2 : 1;  // factors and sums fit in the registers
+  int64_t i = 0;
+  for (; i + 4 <= x.m; i += 4) add_rows<4, 2 * steps, T, E>(x, i);
+  for (; i + 2 <= x.m; i += 2) add_rows<2, 4 * steps, T, E>(x, i);
+  if (i < x.m) add_rows<1, 8, T, E>(x, i);
+}
+
+template <class T>
+ThinKernel<T> thin_of(int32_t dtype) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (dtype == EP_DTYPE_f32) return thin<float, float>;
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_SCALAR
+    if (dtype == EP_DTYPE_f16) return thin<float, F16Bits>;
+    if (dtype == EP_DTYPE_bf16) return thin<float, Bf16Bits>;
+#endif
+  } else if constexpr (std::is_same_v<T, double>) {
+    if (dtype == EP_DTYPE_f64) return thin<double, double>;
+  } else {
+    if constexpr (sizeof(T) == 2) {
+      if (dtype == EP_DTYPE_i8) return thin<T, int8_t>;
+      if (dtype == EP_DTYPE_u8) return thin<T, uint8_t>;
+    }
+    constexpr int32_t of_size[2] = {sizeof(T) == 2   ? EP_DTYPE_i16
+                                    : sizeof(T) == 4 ? EP_DTYPE_i32
+                                                     : EP_DTYPE_i64,
+                                    sizeof(T) == 2   ? EP_DTYPE_u16
+                                    : sizeof(T) == 4 ? EP_DTYPE_u32
+                                                     : EP_DTYPE_u64};
+    if (dtype == of_size[0] || dtype == of_size[1]) return thin<T, T>;
+  }
+  return nullptr;
 }
 
 template <class T>
@@ -201,6 +319,11 @@ BlockKernels<double> block_kernels_f64() { return kernels<double>(); }
 BlockKernels<uint16_t> block_kernels_u16() { return kernels<uint16_t>(); }
 BlockKernels<uint32_t> block_kernels_u32() { return kernels<uint32_t>(); }
 BlockKernels<uint64_t> block_kernels_u64() { return kernels<uint64_t>(); }
+ThinKernel<float> thin_kernel_f32(int32_t dtype) { return thin_of<float>(dtype); }
+ThinKernel<double> thin_kernel_f64(int32_t dtype) { return thin_of<double>(dtype); }
+ThinKernel<uint16_t> thin_kernel_u16(int32_t dtype) { return thin_of<uint16_t>(dtype); }
+ThinKernel<uint32_t> thin_kernel_u32(int32_t dtype) { return thin_of<uint32_t>(dtype); }
+ThinKernel<uint64_t> thin_kernel_u64(int32_t dtype) { return thin_of<uint64_t>(dtype); }
 
 ConvertFunction integer_read_of(int32_t dtype, int32_t bytes) {
   return bytes == 2 ? read_as<uint16_t>(dtype) : bytes == 4 ? read_as<uint32_t>(dtype) : read_as<uint64_t>(dtype);
@@ -238,6 +361,27 @@ BlockKernels<uint32_t> block_kernels(SimdLevel level) {
 template <>
 BlockKernels<uint64_t> block_kernels(SimdLevel level) {
   return TENON_CPU_DISPATCH(level, block_kernels_u64)();
+}
+
+template <>
+ThinKernel<float> thin_kernel(SimdLevel level, int32_t dtype) {
+  return TENON_CPU_DISPATCH(level, thin_kernel_f32)(dtype);
+}
+template <>
+ThinKernel<double> thin_kernel(SimdLevel level, int32_t dtype) {
+  return TENON_CPU_DISPATCH(level, thin_kernel_f64)(dtype);
+}
+template <>
+ThinKernel<uint16_t> thin_kernel(SimdLevel level, int32_t dtype) {
+  return TENON_CPU_DISPATCH(level, thin_kernel_u16)(dtype);
+}
+template <>
+ThinKernel<uint32_t> thin_kernel(SimdLevel level, int32_t dtype) {
+  return TENON_CPU_DISPATCH(level, thin_kernel_u32)(dtype);
+}
+template <>
+ThinKernel<uint64_t> thin_kernel(SimdLevel level, int32_t dtype) {
+  return TENON_CPU_DISPATCH(level, thin_kernel_u64)(dtype);
 }
 
 ConvertFunction integer_read(SimdLevel level, int32_t dtype, int32_t bytes) {

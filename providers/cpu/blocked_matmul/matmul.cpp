@@ -68,7 +68,9 @@ class BlockedMatmulPrimitive final : public ep_primitive {
     k_ = desc.operands[a_.index].dims[dst.rank - 1];
     direct_ = c_.same && c_.column == 1 && desc.epilogue_count == 0;
     packs_ = is_packed();
-    in_place_ = !packs_ && b_.same && b_.column == 1 && m_ <= few_rows;
+    if (m_ <= few_rows && (packs_ || b_.column == 1)) {
+      thin_ = thin_kernel<T>(on.simd, desc.operands[b_.index].dtype);
+    }
     cut(on.threads);
     room_ = rooms(nullptr, nullptr);
   }
@@ -129,10 +131,10 @@ class BlockedMatmulPrimitive final : public ep_primitive {
     const T* data;
     int64_t row, column;
   };
-  // Strips of b. `strip` is the distance between columns of different strips, divided by their distance in b.
+  // Strips of b: column s of b, the first of a strip, begins at s * strip.
   struct Right {
     const T* data;
-    int64_t strip, row;
+    int64_t strip;
   };
 
   int64_t width() const { return kernels_.width; }
@@ -179,7 +181,7 @@ class BlockedMatmulPrimitive final : public ep_primitive {
     };
     constexpr auto size = static_cast<int64_t>(sizeof(T));
     const int64_t longest = std::max({columns_, rows_, depth});
-    take((in_place_ ? width() : columns_) * std::min(k_, most_depth), &Room::slab, size);
+    take(thin_ != nullptr ? 0 : columns_ * std::min(k_, most_depth), &Room::slab, size);
     take(rows_ * depth, &Room::rows, size);
     take(direct_ ? 0 : rows_ * columns_, &Room::sums, size);
     take(longest, &Room::line, size);
@@ -216,18 +218,18 @@ class BlockedMatmulPrimitive final : public ep_primitive {
   Right right(const ep_launch& launch, int64_t matrix, int64_t p, int64_t k, int64_t j, int64_t n, Room* room) const {
     if (packs_) {
       const char* const from = address_of(launch.operands[b_.index]) + (j * k_ + p * width()) * b_.size;
-      if (b_.same) return {reinterpret_cast<const T*>(from), k_, width()};
-      if (room->packed == from) return {room->slab, k, width()};
+      if (b_.same) return {reinterpret_cast<const T*>(from), k_};
+      if (room->packed == from) return {room->slab, k};
       for (int64_t s = 0; s < n; s += width()) {
         b_.convert(room->slab + s * k, 1, from + s * k_ * b_.size, 1, k * width());
       }
       room->packed = from;
-      return {room->slab, k, width()};
+      return {room->slab, k};
     }
     const char* const from = b_.at(launch, matrix, p, j);
     if (room->packed != from) lay_out(from, k, n, room);
     room->packed = from;
-    return {room->slab, k, width()};
+    return {room->slab, k};
   }
 
   // Packs k rows of n columns into strips.
@@ -269,33 +271,63 @@ class BlockedMatmulPrimitive final : public ep_primitive {
     for (int64_t r = 0; bias_.index >= 0 && r < m; ++r) {
       read(bias_, c + r * c_row, bias_.at(launch, matrix, i + r, j), bias_.column, n, room->raw);
     }
+    if (thin_ != nullptr) {
+      add_in_place(launch, matrix, i, m, j, n, c, c_row, room);
+    } else {
+      add_strips(launch, matrix, i, m, j, n, c, c_row, room);
+    }
+    if (!direct_) store(launch, matrix, i, m, j, n, room);
+  }
+
+  // Adds the products of a block to c, which holds the bias.
+  void add_strips(const ep_launch& launch, int64_t matrix, int64_t i, int64_t m, int64_t j, int64_t n, T* c,
+                  int64_t c_row, Room* room) const {
     for (int64_t first = 0; first < k_; first += most_depth) {
       const int64_t deep = std::min(most_depth, k_ - first);
-      const int64_t whole = in_place_ ? n / width() * width() : 0;
-      Right rest{};
-      if (whole < n) rest = right(launch, matrix, first, deep, j + whole, n - whole, room);
+      const Right columns = right(launch, matrix, first, deep, j, n, room);
       for (int64_t p = first; p < first + deep; p += depth) {
         StripProduct<T> strip{};
         strip.m = m;
         strip.k = std::min(depth, first + deep - p);
         strip.c_row = c_row;
+        strip.b_row = width();
         strip.adds = p != 0 || bias_.index >= 0;
         const Left rows = left(launch, matrix, i, m, p, strip.k, room);
         strip.a = rows.data;
         strip.a_row = rows.row;
         strip.a_column = rows.column;
         for (int64_t s = 0; s < n; s += width()) {
-          const bool placed = s < whole;
-          strip.b = placed ? reinterpret_cast<const T*>(b_.at(launch, matrix, p, j + s))
-                           : rest.data + (s - whole) * rest.strip + (p - first) * rest.row;
-          strip.b_row = placed ? b_.row : rest.row;
+          strip.b = columns.data + s * columns.strip + (p - first) * width();
           strip.n = std::min(width(), n - s);
           strip.c = c + s;
           kernels_.product(strip);
         }
       }
     }
-    if (!direct_) store(launch, matrix, i, m, j, n, room);
+  }
+  // The same for few rows, which read b once.
+  void add_in_place(const ep_launch& launch, int64_t matrix, int64_t i, int64_t m, int64_t j, int64_t n, T* c,
+                    int64_t c_row, Room* room) const {
+    for (int64_t r = 0; bias_.index < 0 && r < m; ++r) std::fill_n(c + r * c_row, n, T{0});
+    for (int64_t p = 0; p < k_; p += depth) {
+      ThinProduct<T> thin{};
+      thin.m = m;
+      thin.k = std::min(depth, k_ - p);
+      thin.c_row = c_row;
+      const Left rows = left(launch, matrix, i, m, p, thin.k, room);
+      thin.a = rows.data;
+      thin.a_row = rows.row;
+      thin.a_column = rows.column;
+      const int64_t each = packs_ ? width() : n;
+      thin.b_row = packs_ ? width() : b_.row;
+      for (int64_t s = 0; s < n; s += each) {
+        thin.b = packs_ ? address_of(launch.operands[b_.index]) + ((j + s) * k_ + p * width()) * b_.size
+                        : b_.at(launch, matrix, p, j);
+        thin.n = std::min(each, n - s);
+        thin.c = c + s;
+        thin_(thin);
+      }
+    }
   }
 
   // Runs the epilogues over the sums of a block, and rounds them to the result.
@@ -334,10 +366,10 @@ class BlockedMatmulPrimitive final : public ep_primitive {
   int64_t m_ = 0, n_ = 0, k_ = 0;
   int64_t rows_ = 0, columns_ = 0;  // of a block
   int32_t threads_ = 1;
-  bool direct_ = false;    // the sums are the result
-  bool packs_ = false;     // the host has packed b
-  bool in_place_ = false;  // whole strips of b are not packed
-  int64_t room_ = 0;       // bytes per thread
+  bool direct_ = false;           // the sums are the result
+  bool packs_ = false;            // the host has packed b
+  ThinKernel<T> thin_ = nullptr;  // for few rows: b is not packed
+  int64_t room_ = 0;              // bytes per thread
 };
 
 template <class T>
