@@ -207,6 +207,19 @@ TEST_P(BlockedMatmul, EqualsLoopsOfAnyDtypeOnAnyNumberOfThreads) {
   compare({1, 3, 17, 8200}, EP_DTYPE_f16, EP_DTYPE_f16);
 }
 
+TEST_P(BlockedMatmul, EqualsLoopsForVectorsAndFewColumnsInBatches) {
+  for (const int32_t dtype : {EP_DTYPE_f64, EP_DTYPE_f32, EP_DTYPE_f16, EP_DTYPE_bf16, EP_DTYPE_i8, EP_DTYPE_i32}) {
+    for (const Order b : {Order::rows, Order::columns, Order::every_other}) {
+      for (const int64_t batch : {1, 5}) {
+        compare({batch, 130, 1, 129, Order::rows, b, batch == 5}, dtype, dtype);
+        compare({batch, 1, 131, 128, Order::rows, b, batch == 5}, dtype, dtype);
+        compare({batch, 67, 3, 200, Order::rows, b, batch == 1}, dtype, dtype);
+        compare({batch, 3, 4, 1000, Order::rows, b}, dtype, dtype);
+      }
+    }
+  }
+}
+
 TEST_P(BlockedMatmul, ReadsMatricesInAnyOrder) {
   const Order orders[] = {Order::rows, Order::columns, Order::every_other, Order::one_row, Order::one_column};
   for (const int32_t dtype : {EP_DTYPE_f32, EP_DTYPE_f16, EP_DTYPE_f64, EP_DTYPE_i8, EP_DTYPE_i32}) {
