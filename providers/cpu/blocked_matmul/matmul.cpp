@@ -158,8 +158,10 @@ class BlockedMatmulPrimitive final : public ep_primitive {
     threads_ = threads;
     const int64_t deep = std::min(k_, most_depth);
     const int64_t fits = slab_bytes / (deep * static_cast<int64_t>(sizeof(T))) / width() * width();
-    columns_ = std::clamp(fits, 2 * width(), std::max(most_columns, 2 * width()));
-    columns_ = rounded(std::min(columns_, std::max<int64_t>(n_, 1)), width());
+    // A matrix that is read in place is read in long rows, as long as the sums fit in the L1 cache.
+    const int64_t most = thin_ != nullptr ? 4 * most_columns / std::clamp<int64_t>(m_, 1, 4)
+                                          : std::clamp(fits, 2 * width(), std::max(most_columns, 2 * width()));
+    columns_ = rounded(std::clamp<int64_t>(n_, 1, most), width());
     // Blocks of short sums have few rows, so that the result is written in long rows.
     const int64_t tallest = rounded(block_rows * std::min(k_, depth) / depth, 12);
     rows_ = std::clamp<int64_t>(m_, 1, std::max<int64_t>(tallest, 12));
