@@ -1,10 +1,10 @@
 #include "providers/cpu/lists.h"
 
 #include "providers/cpu/attention/attention.h"
+#include "providers/cpu/blocked_matmul/blocked_matmul.h"
 #include "providers/cpu/convolution/convolution.h"
 #include "providers/cpu/elementwise/elementwise.h"
 #include "providers/cpu/elementwise/packed.h"
-#include "providers/cpu/f64_matmul/f64_matmul.h"
 #include "providers/cpu/fft/fft.h"
 #include "providers/cpu/gradients/gradients.h"
 #include "providers/cpu/linear_algebra/linear_algebra.h"
@@ -35,7 +35,7 @@ constexpr Implementation matmul[] = {{"vector", VectorMatmul::why_not, VectorMat
                                      {"simd", SmallMatmul::why_not, SmallMatmul::make},
                                      {"packed", PackedMatmul::why_not, PackedMatmul::make},
                                      {"onednn", OneDnnMatmul::why_not, OneDnnMatmul::make},
-                                     {"f64", F64Matmul::why_not, F64Matmul::make},
+                                     {"blocks", BlockedMatmul::why_not, BlockedMatmul::make},
                                      {"bytes", QuantisedMatmul::why_not, QuantisedMatmul::make, true},
                                      {"weights", QuantisedWeights::why_not, QuantisedWeights::make, true},
                                      {"plain", PlainMatmul::why_not, PlainMatmul::make}};
@@ -82,8 +82,7 @@ constexpr Implementation layer_norm_backward[] = {{"rows", LayerNormBackward::wh
 constexpr Implementation batch_norm_training[] = {{"channels", BatchNormTraining::why_not, BatchNormTraining::make}};
 constexpr Implementation group_norm[] = {{"simd", GroupNorm::simd_why_not, GroupNorm::make},
                                          {"plain", GroupNorm::why_not, GroupNorm::make}};
-constexpr Implementation attention[] = {{"blocks", Attention::simd_why_not, Attention::simd_make},
-                                        {"plain", Attention::why_not, Attention::make}};
+constexpr Implementation attention[] = {{"blocks", Attention::why_not, Attention::make}};
 constexpr Implementation rotary[] = {{"rows", Rotary::why_not, Rotary::make}};
 constexpr Implementation scan[] = {{"lines", Scan::why_not, Scan::make}};
 constexpr Implementation sort[] = {{"radix", Sort::why_not, Sort::make}};

@@ -1,5 +1,5 @@
-// attention over f32, and over narrow floats widened to f32. For each block of queries, a loop over blocks of keys
-// updates the greatest score and the sum of each query (Milakov, Gimelshein, "Online normalizer calculation for
+// attention over f64 and f32, and over narrow floats widened to f32. For each block of queries, a loop over blocks of
+// keys updates the greatest score and the sum of each query (Milakov, Gimelshein, "Online normalizer calculation for
 // softmax", 2018; Dao et al., "FlashAttention", 2022). So memory holds the scores of one block only.
 #include "providers/cpu/attention/attention.h"
 
@@ -17,28 +17,33 @@ namespace {
 
 constexpr int64_t block_keys = 64;  // so that scores, queries and sums of a block fit in the L1 cache
 constexpr int64_t row_keys = 128;
-constexpr float none = -std::numeric_limits<float>::infinity();
 
 // The buffers of one thread, in its part of the workspace.
+template <class T>
 struct Buffers {
-  float *queries, *scores, *sums, *rows, *keys, *values, *bias, *turned, *most, *sum, *factor;
-  int32_t *low, *high;
+  T *queries, *scores, *sums, *rows, *keys, *values, *bias, *turned, *most, *sum, *factor;
+  KeyIndex<T>*low, *high;
 };
 
+// T is the type of computation.
+template <class T>
 class AttentionPrimitive final : public ep_primitive {
+  static constexpr int32_t compute = sizeof(T) == 4 ? EP_DTYPE_f32 : EP_DTYPE_f64;
+  static constexpr T none = -std::numeric_limits<T>::infinity();
+
  public:
   AttentionPrimitive(const ep_device& on, const ep_primitive_desc& desc)
       : desc_(desc),
-        kernels_(attention_kernels(on.simd)),
-        product_(product_kernel(on.simd)),
+        kernels_(attention_kernels<T>(on.simd)),
+        product_(product_kernel<T>(on.simd)),
         threads_(on.threads),
         block_((on.simd == SimdLevel::avx3 ? 3 : 2) * kernels_.lanes),
-        read_(widen(desc.operands[0].dtype)),
-        write_(narrow(EP_DTYPE_f32, desc.operands[0].dtype)) {}
+        read_(widen(desc.operands[0].dtype, on.simd)),
+        write_(narrow(compute, desc.operands[0].dtype, on.simd)) {}
 
   bool has_workspace() const override { return true; }
   uint64_t workspace(const ep_shape* shapes) const override {
-    return static_cast<uint64_t>(threads_) * floats(AttentionSizes(desc_, shapes)) * sizeof(float);
+    return static_cast<uint64_t>(threads_) * floats(AttentionSizes(desc_, shapes)) * sizeof(T);
   }
 
   ep_status launch(const ep_launch& launch, ep_fault*, ep_error** error) override {
@@ -53,23 +58,24 @@ class AttentionPrimitive final : public ep_primitive {
     const int64_t blocks = (rows + block_ - 1) / block_;
     const int64_t units = problem.batch * heads * blocks;
     const int64_t work = problem.batch * problem.heads * problem.queries * problem.keys;
-    const auto size = static_cast<int64_t>(floats(problem) * sizeof(float));
-    parallel(device->threads, work * (problem.width + problem.columns) / 24, [&](int32_t part, int32_t parts) {
-      char* const space = address_of(launch.workspace) + runner() * size;
-      const Buffers buffers = cut(reinterpret_cast<float*>(space), problem);
-      for (int64_t unit = units * part / parts; unit < units * (part + 1) / parts; ++unit) {
-        const int64_t head = unit / blocks % heads;
-        const int64_t begin = unit % blocks * block_;
-        Queries queries = {problem, unit / blocks / heads,          folds ? head * ratio : head,
-                           begin,   std::min(block_, rows - begin), folds};
-        queries.count = problem.length(queries.batch);
-        if (queries.rows * 4 <= kernels_.lanes) {
-          by_row(queries, buffers);
-        } else {
-          by_block(queries, buffers);
-        }
-      }
-    });
+    const auto size = static_cast<int64_t>(floats(problem) * sizeof(T));
+    parallel(device->threads, work * (problem.width + problem.columns) * static_cast<int64_t>(sizeof(T)) / 96,
+             [&](int32_t part, int32_t parts) {
+               char* const space = address_of(launch.workspace) + runner() * size;
+               const Buffers<T> buffers = cut(reinterpret_cast<T*>(space), problem);
+               for (int64_t unit = units * part / parts; unit < units * (part + 1) / parts; ++unit) {
+                 const int64_t head = unit / blocks % heads;
+                 const int64_t begin = unit % blocks * block_;
+                 Queries queries = {problem, unit / blocks / heads,          folds ? head * ratio : head,
+                                    begin,   std::min(block_, rows - begin), folds};
+                 queries.count = problem.length(queries.batch);
+                 if (queries.rows * 4 <= kernels_.lanes) {
+                   by_row(queries, buffers);
+                 } else {
+                   by_block(queries, buffers);
+                 }
+               }
+             });
     return EP_STATUS_OK;
   }
 
@@ -90,9 +96,9 @@ class AttentionPrimitive final : public ep_primitive {
     KeyRange range(int64_t row) const { return problem.range(count, index_of(row)); }
   };
 
-  // Consecutive rows of f32.
+  // Consecutive rows of T.
   struct Block {
-    const float* data;
+    const T* data;
     int64_t row;
   };
 
@@ -101,13 +107,13 @@ class AttentionPrimitive final : public ep_primitive {
     const int64_t all = block_ * (s.width + s.columns + wide + 3 * block_keys + 5) + row_keys * (s.width + s.columns);
     return static_cast<uint64_t>((all + 15) / 16 * 16 + 11 * 16);
   }
-  Buffers cut(float* from, const AttentionSizes& s) const {
+  Buffers<T> cut(T* from, const AttentionSizes& s) const {
     const auto take = [&from](int64_t n) {
-      float* const at = from;
+      T* const at = from;
       from += (n + 15) / 16 * 16;
       return at;
     };
-    const auto numbers = [&take](int64_t n) { return reinterpret_cast<int32_t*>(take(n)); };
+    const auto numbers = [&take](int64_t n) { return reinterpret_cast<KeyIndex<T>*>(take(n)); };
     const int64_t n = block_;
     return {take(n * s.width),
             take(n * block_keys),
@@ -126,9 +132,9 @@ class AttentionPrimitive final : public ep_primitive {
 
   // Returns rows [first, first + rows) of `of`, `columns` long: in place, or copied to `buffer`.
   Block fetch(const Matrices& of, int64_t batch, int64_t head, int64_t first, int64_t rows, int64_t columns,
-              float* buffer) const {
+              T* buffer) const {
     char* const from = of.at(batch, head, first);
-    if (of.direct()) return {reinterpret_cast<const float*>(from), of.strides[2]};
+    if (of.direct(compute)) return {reinterpret_cast<const T*>(from), of.strides[2]};
     if (of.strides[3] != 1 && of.strides[2] == 1) {
       for (int64_t p = 0; p < columns; ++p) read_(buffer + p, columns, from + p * of.strides[3] * of.size, 1, rows);
     } else {
@@ -140,10 +146,10 @@ class AttentionPrimitive final : public ep_primitive {
   }
 
   // Returns BIAS of the query at `row` for keys [first, first + keys). A bool BIAS becomes 0 and -inf.
-  const float* bias_row(const Queries& q, int64_t row, int64_t first, int64_t keys, float* buffer) const {
+  const T* bias_row(const Queries& q, int64_t row, int64_t first, int64_t keys, T* buffer) const {
     const Matrices& bias = q.problem.bias;
     const char* from = bias.at(q.batch, q.head_of(row), q.index_of(row)) + first * bias.strides[3] * bias.size;
-    if (bias.direct()) return reinterpret_cast<const float*>(from);
+    if (bias.direct(compute)) return reinterpret_cast<const T*>(from);
     if (bias.dtype != EP_DTYPE_bool) {
       read_(buffer, 1, from, bias.strides[3], keys);
     } else {
@@ -154,7 +160,7 @@ class AttentionPrimitive final : public ep_primitive {
 
   // --- a block of queries, one per lane ---
 
-  void by_block(const Queries& q, const Buffers& buffers) const {
+  void by_block(const Queries& q, const Buffers<T>& buffers) const {
     const AttentionProblem& p = q.problem;
     const int64_t columns = (q.rows + kernels_.lanes - 1) / kernels_.lanes * kernels_.lanes;
     load_queries(q, columns, buffers);
@@ -165,13 +171,13 @@ class AttentionPrimitive final : public ep_primitive {
       all = all.end == 0 ? range : KeyRange{std::min(all.first, range.first), std::max(all.end, range.end)};
     }
     std::fill_n(buffers.most, columns, none);
-    std::fill_n(buffers.sum, columns, 0.0F);
+    std::fill_n(buffers.sum, columns, T{0});
     for (int64_t first = all.first; first < all.end; first += block_keys) {
-      const Scores scores = {buffers.scores, std::min(block_keys, all.end - first), columns};
+      const Scores<T> scores = {buffers.scores, std::min(block_keys, all.end - first), columns};
       const Block key = fetch(p.key, q.batch, q.head_of_key(), first, scores.keys, p.width, buffers.keys);
       product_({key.data, buffers.queries, nullptr, scores.values, scores.keys, columns, p.width, key.row, 1, columns,
                 0, columns});
-      if (p.softcap > 0) kernels_.cap(scores.values, scores.keys * columns, static_cast<float>(p.softcap));
+      if (p.softcap > 0) kernels_.cap(scores.values, scores.keys * columns, static_cast<T>(p.softcap));
       if (p.bias.base != nullptr) add_bias(q, first, scores, buffers);
       mask(q, first, scores, buffers);
       const bool changes = kernels_.soften(scores, {buffers.most, buffers.sum, buffers.factor});
@@ -181,11 +187,11 @@ class AttentionPrimitive final : public ep_primitive {
       product_({value.data, scores.values, adds ? buffers.sums : nullptr, buffers.sums, p.columns, columns, scores.keys,
                 1, value.row, columns, columns, columns});
     }
-    if (all.end == 0) std::fill_n(buffers.sums, p.columns * columns, 0.0F);
+    if (all.end == 0) std::fill_n(buffers.sums, p.columns * columns, T{0});
     store_results(q, columns, buffers);
   }
 
-  void load_queries(const Queries& q, int64_t columns, const Buffers& buffers) const {
+  void load_queries(const Queries& q, int64_t columns, const Buffers<T>& buffers) const {
     const AttentionProblem& p = q.problem;
     Block from = {buffers.rows, p.width};
     if (!q.folds) {
@@ -196,49 +202,49 @@ class AttentionPrimitive final : public ep_primitive {
               p.width);
       }
     }
-    kernels_.transpose(buffers.queries, columns, from.data, from.row, q.rows, p.width, static_cast<float>(p.scale));
+    kernels_.transpose(buffers.queries, columns, from.data, from.row, q.rows, p.width, static_cast<T>(p.scale));
     for (int64_t i = 0; q.rows < columns && i < p.width; ++i) {
-      std::fill(buffers.queries + i * columns + q.rows, buffers.queries + (i + 1) * columns, 0.0F);
+      std::fill(buffers.queries + i * columns + q.rows, buffers.queries + (i + 1) * columns, T{0});
     }
   }
 
-  void add_bias(const Queries& q, int64_t first, const Scores& scores, const Buffers& buffers) const {
+  void add_bias(const Queries& q, int64_t first, const Scores<T>& scores, const Buffers<T>& buffers) const {
     const Matrices& bias = q.problem.bias;
     if (bias.strides[2] == 0 && (!q.folds || bias.strides[1] == 0)) {
       return kernels_.add_to_keys(scores, bias_row(q, 0, first, scores.keys, buffers.bias));
     }
     for (int64_t row = 0; row < q.rows; ++row) {
-      float* const to = buffers.bias + row * scores.keys;
-      const float* from = bias_row(q, row, first, scores.keys, to);
+      T* const to = buffers.bias + row * scores.keys;
+      const T* from = bias_row(q, row, first, scores.keys, to);
       if (from != to) std::copy_n(from, scores.keys, to);
     }
-    std::fill(buffers.bias + q.rows * scores.keys, buffers.bias + scores.columns * scores.keys, 0.0F);
+    std::fill(buffers.bias + q.rows * scores.keys, buffers.bias + scores.columns * scores.keys, T{0});
     kernels_.transpose(buffers.turned, scores.columns, buffers.bias, scores.keys, scores.columns, scores.keys, 1);
     kernels_.add(scores, buffers.turned);
   }
 
   // Masks the keys outside the range of each query.
-  void mask(const Queries& q, int64_t first, const Scores& scores, const Buffers& buffers) const {
+  void mask(const Queries& q, int64_t first, const Scores<T>& scores, const Buffers<T>& buffers) const {
     bool needed = false;
     for (int64_t row = 0; row < scores.columns; ++row) {
       const KeyRange range = row < q.rows ? q.range(row) : KeyRange{first, first + scores.keys};
-      buffers.low[row] = static_cast<int32_t>(std::clamp<int64_t>(range.first - first, 0, scores.keys));
-      buffers.high[row] = static_cast<int32_t>(std::clamp<int64_t>(range.end - first, 0, scores.keys)) - 1;
+      buffers.low[row] = static_cast<KeyIndex<T>>(std::clamp<int64_t>(range.first - first, 0, scores.keys));
+      buffers.high[row] = static_cast<KeyIndex<T>>(std::clamp<int64_t>(range.end - first, 0, scores.keys)) - 1;
       needed = needed || buffers.low[row] != 0 || buffers.high[row] != scores.keys - 1;
     }
     if (needed) kernels_.mask(scores, buffers.low, buffers.high);
   }
 
-  void store_results(const Queries& q, int64_t columns, const Buffers& buffers) const {
+  void store_results(const Queries& q, int64_t columns, const Buffers<T>& buffers) const {
     const AttentionProblem& p = q.problem;
     for (int64_t row = 0; row < columns; ++row) {
-      const float sum = buffers.sum[row];
+      const T sum = buffers.sum[row];
       buffers.factor[row] = sum == 0 ? 0 : 1 / sum;
       if (row < q.rows) p.store_log_sum(q.batch, q.head_of(row), q.index_of(row), log_sum(buffers.most[row], sum));
     }
     kernels_.scale(buffers.sums, p.columns, columns, buffers.factor);
-    if (p.dst.direct() && !q.folds) {
-      auto* const to = reinterpret_cast<float*>(p.dst.at(q.batch, q.head, q.begin));
+    if (p.dst.direct(compute) && !q.folds) {
+      auto* const to = reinterpret_cast<T*>(p.dst.at(q.batch, q.head, q.begin));
       return kernels_.transpose(to, p.dst.strides[2], buffers.sums, columns, p.columns, q.rows, 1);
     }
     kernels_.transpose(buffers.rows, p.columns, buffers.sums, columns, p.columns, q.rows, 1);
@@ -248,13 +254,13 @@ class AttentionPrimitive final : public ep_primitive {
     }
   }
 
-  static double log_sum(float most, float sum) {
+  static double log_sum(T most, T sum) {
     return sum == 0 ? static_cast<double>(none) : static_cast<double>(most) + std::log(static_cast<double>(sum));
   }
 
   // --- few queries, one at a time ---
 
-  void by_row(const Queries& q, const Buffers& buffers) const {
+  void by_row(const Queries& q, const Buffers<T>& buffers) const {
     const AttentionProblem& p = q.problem;
     KeyRange all = {p.keys, 0};
     for (int64_t row = 0; row < q.rows; ++row) {
@@ -265,7 +271,7 @@ class AttentionPrimitive final : public ep_primitive {
       buffers.most[row] = none;
       buffers.sum[row] = 0;
     }
-    std::fill_n(buffers.sums, q.rows * p.columns, 0.0F);
+    std::fill_n(buffers.sums, q.rows * p.columns, T{0});
     for (int64_t first = all.first; first < all.end; first += row_keys) {
       const int64_t keys = std::min(row_keys, all.end - first);
       const Block key = fetch(p.key, q.batch, q.head_of_key(), first, keys, p.width, buffers.keys);
@@ -277,9 +283,9 @@ class AttentionPrimitive final : public ep_primitive {
       }
     }
     for (int64_t row = 0; row < q.rows; ++row) {
-      float* const sums = buffers.sums + row * p.columns;
-      const float sum = buffers.sum[row];
-      const float factor = sum == 0 ? 0 : 1 / sum;
+      T* const sums = buffers.sums + row * p.columns;
+      const T sum = buffers.sum[row];
+      const T factor = sum == 0 ? 0 : 1 / sum;
       kernels_.scale_row(sums, p.columns, factor);
       write_(p.dst.at(q.batch, q.head_of(row), q.index_of(row)), p.dst.strides[3], sums, 1, p.columns);
       p.store_log_sum(q.batch, q.head_of(row), q.index_of(row), log_sum(buffers.most[row], sum));
@@ -287,7 +293,7 @@ class AttentionPrimitive final : public ep_primitive {
   }
 
   // Adds the contribution of `keys` to the query at `row`. `first` is the number of the first key.
-  void add_keys(const Queries& q, int64_t row, int64_t first, Row keys, const Buffers& buffers) const {
+  void add_keys(const Queries& q, int64_t row, int64_t first, Row<T> keys, const Buffers<T>& buffers) const {
     const AttentionProblem& p = q.problem;
     const KeyRange range = q.range(row);
     const int64_t begin = std::max(range.first, first);
@@ -295,20 +301,20 @@ class AttentionPrimitive final : public ep_primitive {
     if (keys.count <= 0) return;
     keys.keys += (begin - first) * keys.key_row;
     keys.values += (begin - first) * keys.value_row;
-    float* const scores = buffers.scores;
-    kernels_.row_scores(keys, scores, static_cast<float>(p.scale));
-    if (p.softcap > 0) kernels_.cap(scores, keys.count, static_cast<float>(p.softcap));
+    T* const scores = buffers.scores;
+    kernels_.row_scores(keys, scores, static_cast<T>(p.scale));
+    if (p.softcap > 0) kernels_.cap(scores, keys.count, static_cast<T>(p.softcap));
     if (p.bias.base != nullptr) {
-      const float* bias = bias_row(q, row, begin, keys.count, buffers.bias);
+      const T* bias = bias_row(q, row, begin, keys.count, buffers.bias);
       for (int64_t j = 0; j < keys.count; ++j) scores[j] += bias[j];
     }
-    const float factor = kernels_.row_soften(scores, keys.count, &buffers.most[row], &buffers.sum[row]);
+    const T factor = kernels_.row_soften(scores, keys.count, &buffers.most[row], &buffers.sum[row]);
     kernels_.row_sum(keys, scores, buffers.sums + row * p.columns, factor);
   }
 
   ep_primitive_desc desc_;
-  const AttentionKernels& kernels_;
-  ProductKernel product_;
+  const AttentionKernels<T>& kernels_;
+  ProductKernel<T> product_;
   int32_t threads_;
   int64_t block_;
   ConvertFunction read_;
@@ -317,13 +323,36 @@ class AttentionPrimitive final : public ep_primitive {
 
 }  // namespace
 
-Refusal Attention::simd_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info) {
-  if (desc.operands[0].dtype == EP_DTYPE_f64) return Refusal::because("f64 is computed query by query");
-  return why_not(device, desc, info);
+Refusal Attention::why_not(const ep_device&, const ep_primitive_desc& desc, ep_support_info& info) {
+  const int32_t dtype = desc.operands[0].dtype;
+  const int32_t align = desc.attributes.attention.align;
+  if (!is_row_float(dtype)) return Refusal::because("%s is not a float", dtype_name(dtype));
+  if (align != EP_ATTENTION_START && align != EP_ATTENTION_END) return Refusal::because("align %d", align);
+  for (int32_t role : {EP_ROLE_DST, EP_ROLE_SRC, EP_ROLE_SRC_B, EP_ROLE_SRC_C}) {
+    const ep_operand_desc* each = operand(desc, role);
+    if (each == nullptr || each->rank != 4) return Refusal::because("operand %d is missing or not of rank 4", role);
+    if (each->dtype != dtype) return Refusal::because("%s beside %s", dtype_name(each->dtype), dtype_name(dtype));
+  }
+  const ep_operand_desc* bias = operand(desc, EP_ROLE_BIAS);
+  if (bias != nullptr && (bias->rank != 4 || (bias->dtype != EP_DTYPE_bool && bias->dtype != dtype)))
+    return Refusal::because("a bias of %s", dtype_name(bias->dtype));
+  const ep_operand_desc* lengths = operand(desc, EP_ROLE_LENGTHS);
+  if (lengths != nullptr && (lengths->rank != 1 || (lengths->dtype != EP_DTYPE_i32 && lengths->dtype != EP_DTYPE_i64)))
+    return Refusal::because("lengths of %s", dtype_name(lengths->dtype));
+  const ep_operand_desc* log_sum = operand(desc, EP_ROLE_LOG_SUM);
+  const int32_t statistics = dtype == EP_DTYPE_f64 ? EP_DTYPE_f64 : EP_DTYPE_f32;
+  if (log_sum != nullptr && (log_sum->rank != 4 || log_sum->dtype != statistics))
+    return Refusal::because("a logarithm of %s", dtype_name(log_sum->dtype));
+  info.flags = EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES;
+  return {};
 }
 
-Refusal Attention::simd_make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
-  *out = make_primitive<AttentionPrimitive>(device, device, desc);
+Refusal Attention::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
+  if (desc.operands[0].dtype == EP_DTYPE_f64) {
+    *out = make_primitive<AttentionPrimitive<double>>(device, device, desc);
+  } else {
+    *out = make_primitive<AttentionPrimitive<float>>(device, device, desc);
+  }
   return {};
 }
 

@@ -28,8 +28,8 @@ struct Matrices {
   char* at(int64_t batch, int64_t head, int64_t row) const {
     return base + (batch * strides[0] + head * strides[1] + row * strides[2]) * size;
   }
-  // True if rows are f32 and contiguous, so kernels can use them in place.
-  bool direct() const { return dtype == EP_DTYPE_f32 && strides[3] == 1; }
+  // True if rows are contiguous and of type `compute`, so kernels can use them in place.
+  bool direct(int32_t compute) const { return dtype == compute && strides[3] == 1; }
 };
 
 // The keys from `first` up to, but not including, `end`.

@@ -157,6 +157,14 @@ Refusal OneDnnMatmul::why_not(const ep_device& device, const ep_primitive_desc& 
   return why_no_epilogues(device, desc);
 }
 
+bool OneDnnMatmul::is_faster_apart(const ep_device& device, const ep_primitive_desc& desc) {
+  if (desc.epilogue_count == 0 || desc.operands[0].dtype != EP_DTYPE_bf16) return false;
+  ep_primitive_desc bare = desc;
+  bare.epilogue_count = 0;
+  ep_support_info ignored{};
+  return !why_not(device, bare, ignored);
+}
+
 Refusal OneDnnMatmul::make(ep_device& device, const ep_primitive_desc& given, ep_primitive** out,
                            ep_primitive_info& info) {
   ep_primitive_desc desc = given;

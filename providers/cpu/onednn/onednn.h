@@ -8,6 +8,8 @@ namespace tenon::provider::cpu {
 struct OneDnnMatmul {
   static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
+  // True if oneDNN computes the product of bf16 but not its epilogues; the host then separates the epilogues.
+  static bool is_faster_apart(const ep_device& device, const ep_primitive_desc& desc);
 };
 
 struct OneDnnConvolution {

@@ -35,7 +35,7 @@ const void* epilogue_operand(const ep_primitive_desc& desc, const ep_epilogue& e
   const int32_t i = find_operand(desc, epilogue.role);
   const OperandShape shape = shape_of(desc.operands[i], launch.shapes, static_cast<uint32_t>(i));
   int64_t offset = 0;
-  for (int32_t axis = 0; axis + 1 < shape.rank; ++axis) offset += index[axis] * shape.strides[axis];
+  for (int32_t axis = 0; axis < shape.rank; ++axis) offset += index[axis] * shape.strides[axis];
   const RowFormat format(desc.operands[i].dtype);
   format.read(buffer->data(), 1, address_of(launch.operands[i]) + offset * format.size, shape.strides[shape.rank - 1],
               n);

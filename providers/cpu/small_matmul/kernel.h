@@ -9,17 +9,25 @@ namespace tenon::provider::cpu {
 
 // c[i, j] = bias[i, j] + sum over p of a[i, p] * b[p, j], added in ascending order of p. Strides are in elements; the
 // columns of b, c and bias are contiguous.
+template <class T>
 struct Product {
-  const float* a;
-  const float* b;
-  const float* bias;  // NULL: none
-  float* c;
+  const T* a;
+  const T* b;
+  const T* bias;  // NULL: none
+  T* c;
   int64_t m, n, k;
   int64_t a_row, a_column, b_row, bias_row, c_row;
 };
 
-using ProductKernel = void (*)(const Product& product);
+template <class T>
+using ProductKernel = void (*)(const Product<T>& product);
 
-ProductKernel product_kernel(SimdLevel level);
+// T is float or double.
+template <class T>
+ProductKernel<T> product_kernel(SimdLevel level);
+template <>
+ProductKernel<float> product_kernel(SimdLevel level);
+template <>
+ProductKernel<double> product_kernel(SimdLevel level);
 
 }  // namespace tenon::provider::cpu

@@ -38,7 +38,7 @@ struct Matrices {
 class SmallMatmulPrimitive final : public ep_primitive {
  public:
   SmallMatmulPrimitive(const ep_device& on, const ep_primitive_desc& desc)
-      : kernel_(product_kernel(on.simd)),
+      : kernel_(product_kernel<float>(on.simd)),
         dst_(desc, EP_ROLE_DST),
         src_(desc, EP_ROLE_SRC),
         src_b_(desc, EP_ROLE_SRC_B),
@@ -61,7 +61,7 @@ class SmallMatmulPrimitive final : public ep_primitive {
   }
 
   ep_status launch(const ep_launch& launch, ep_fault*, ep_error**) override {
-    Product product = product_;
+    Product<float> product = product_;
     std::array<float, most_copied> rows_of_b;
     if (src_b_.column != 1 && product.n > 1) product.b_row = product.n;
     for (int64_t matrix = 0; matrix < matrices_; ++matrix) {
@@ -84,10 +84,10 @@ class SmallMatmulPrimitive final : public ep_primitive {
   }
 
  private:
-  ProductKernel kernel_;
+  ProductKernel<float> kernel_;
   Matrices dst_, src_, src_b_, bias_;
   int64_t matrices_;
-  Product product_;
+  Product<float> product_;
   Tail tail_;
 };
 

@@ -1,9 +1,10 @@
-// The kernels of a matrix-vector product, per dispatch target. T is float or double. E is the type of the matrix: T or
-// the bits of bf16.
+// The kernels of a matrix-vector product, per dispatch target. T is float or double. E is the type of the matrix: T,
+// bf16, or f16 on AVX2 and AVX3.
 #pragma once
 
 #include <cstdint>
 
+#include "providers/cpu/elementwise/cast.h"
 #include "providers/cpu/simd/level.h"
 
 namespace tenon::provider::cpu {
@@ -18,7 +19,7 @@ struct VectorKernels {
   void (*rows)(T* y, int64_t step, const E* a, int64_t row, const T* x, int64_t m, int64_t k) = nullptr;
   // y[j] = sum over p < k of x[p] * b[p * row + j], for every j < n.
   void (*columns)(T* y, const E* b, int64_t row, const T* x, int64_t n, int64_t k) = nullptr;
-  // Like `columns`, for all columns of a panel of k rows. NULL if E is T.
+  // Like `columns`, for all columns of a panel of k rows. NULL if E is not bf16.
   void (*panel)(T* y, const E* panel, const T* x, int64_t k) = nullptr;
 };
 
@@ -29,6 +30,8 @@ VectorKernels<float> vector_kernels(SimdLevel level);
 template <>
 VectorKernels<double> vector_kernels(SimdLevel level);
 template <>
-VectorKernels<float, uint16_t> vector_kernels(SimdLevel level);
+VectorKernels<float, Bf16Bits> vector_kernels(SimdLevel level);
+template <>
+VectorKernels<float, F16Bits> vector_kernels(SimdLevel level);
 
 }  // namespace tenon::provider::cpu

@@ -4,9 +4,10 @@
 #include "hwy/foreach_target.h"
 //
 #include <algorithm>
-#include <bit>
+#include <type_traits>
 
 #include "hwy/highway.h"
+#include "providers/cpu/elementwise/narrow-inl.h"
 #include "providers/cpu/vector_matmul/kernel.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -27,9 +28,13 @@ HWY_INLINE V<T> load(const E* from) {
   const D<T> d;
   if constexpr (sizeof(E) == sizeof(T)) {
     return hn::LoadU(d, from);
+  } else if constexpr (std::is_same_v<E, F16Bits>) {
+    return load_narrow(from);
   } else {
     const hn::RebindToUnsigned<D<T>> wide;
-    return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(wide, hn::LoadU(hn::Rebind<E, D<T>>(), from))));
+    const hn::Rebind<uint16_t, D<T>> half;
+    const auto bits = hn::LoadU(half, reinterpret_cast<const uint16_t*>(from));
+    return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(wide, bits)));
   }
 }
 template <class T, class E>
@@ -37,7 +42,7 @@ HWY_INLINE T one(E value) {
   if constexpr (sizeof(E) == sizeof(T)) {
     return value;
   } else {
-    return std::bit_cast<T>(static_cast<uint32_t>(value) << 16);
+    return to_f32(value);
   }
 }
 
@@ -117,7 +122,7 @@ void columns(T* y, const E* b, int64_t row, const T* x, int64_t n, int64_t k) {
 
 // Processes kGroups times 32 columns of a panel. Their sums, for even and odd rows, stay in registers.
 template <int kGroups>
-HWY_INLINE void add_panel(float* HWY_RESTRICT y, const uint16_t* HWY_RESTRICT panel, const float* x, int64_t k) {
+HWY_INLINE void add_panel(float* HWY_RESTRICT y, const Bf16Bits* HWY_RESTRICT panel, const float* x, int64_t k) {
   const D<float> d;
   const hn::RebindToUnsigned<D<float>> words;
   constexpr int kLanes = static_cast<int>(hn::MaxLanes(d)), kHalves = 16 / kLanes, kVectors = kGroups * kHalves;
@@ -131,7 +136,7 @@ HWY_INLINE void add_panel(float* HWY_RESTRICT y, const uint16_t* HWY_RESTRICT pa
     const auto add_row = [&](int64_t p, int r) HWY_ATTR {
       const V<float> factor = hn::Set(d, x[p]);
       for (int v = 0; v < kVectors; ++v) {
-        const uint16_t* const at = panel + p * kWordColumns + v * 2 * kLanes;
+        const Bf16Bits* const at = panel + p * kWordColumns + v * 2 * kLanes;
         const auto both = hn::LoadU(words, reinterpret_cast<const uint32_t*>(at));
         low_sums[r][v] = hn::MulAdd(factor, hn::BitCast(d, hn::ShiftLeft<16>(both)), low_sums[r][v]);
         high_sums[r][v] = hn::MulAdd(factor, hn::BitCast(d, hn::And(both, high)), high_sums[r][v]);
@@ -153,7 +158,7 @@ HWY_INLINE void add_panel(float* HWY_RESTRICT y, const uint16_t* HWY_RESTRICT pa
   }
 }
 
-void panel(float* y, const uint16_t* panel, const float* x, int64_t k) {
+void panel(float* y, const Bf16Bits* panel, const float* x, int64_t k) {
   constexpr int kGroups = hn::MaxLanes(D<float>()) == 16 ? 2 : 1;  // with fewer lanes, registers hold fewer sums
   for (int64_t first = 0; first < kWordColumns; first += kGroups * 32)
     add_panel<kGroups>(y + first, panel + first, x, k);
@@ -163,7 +168,14 @@ void panel(float* y, const uint16_t* panel, const float* x, int64_t k) {
 
 VectorKernels<float> kernels_f32() { return {rows<float, float>, columns<float, float>}; }
 VectorKernels<double> kernels_f64() { return {rows<double, double>, columns<double, double>}; }
-VectorKernels<float, uint16_t> kernels_bf16() { return {rows<float, uint16_t>, columns<float, uint16_t>, panel}; }
+VectorKernels<float, Bf16Bits> kernels_bf16() { return {rows<float, Bf16Bits>, columns<float, Bf16Bits>, panel}; }
+VectorKernels<float, F16Bits> kernels_f16() {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+  return {rows<float, F16Bits>, columns<float, F16Bits>};
+#else
+  return {};
+#endif
+}
 
 }  // namespace tenon::provider::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -182,8 +194,12 @@ VectorKernels<double> vector_kernels(SimdLevel level) {
   return TENON_CPU_DISPATCH(level, kernels_f64)();
 }
 template <>
-VectorKernels<float, uint16_t> vector_kernels(SimdLevel level) {
+VectorKernels<float, Bf16Bits> vector_kernels(SimdLevel level) {
   return TENON_CPU_DISPATCH(level, kernels_bf16)();
+}
+template <>
+VectorKernels<float, F16Bits> vector_kernels(SimdLevel level) {
+  return TENON_CPU_DISPATCH(level, kernels_f16)();
 }
 
 }  // namespace tenon::provider::cpu

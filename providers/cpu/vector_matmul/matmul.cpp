@@ -1,4 +1,5 @@
-// Matrix-vector products: the matrix is read once, by as many threads as the memory bandwidth needs.
+// Matrix-vector products: each matrix is read once, by as many threads as the memory bandwidth needs. A product with a
+// few columns counts as a batch of such products with the same matrix.
 //
 // A constant bf16 matrix whose columns belong to the result is packed in panels of 64 columns. Two columns share a
 // word, so a shift or a mask converts them to f32.
@@ -7,6 +8,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "providers/cpu/elementwise/cast.h"
 #include "providers/cpu/elementwise/convert.h"
 #include "providers/cpu/elementwise/tail.h"
 #include "providers/cpu/rows/row.h"
@@ -19,6 +21,8 @@ namespace {
 
 constexpr int64_t few = 2048;           // elements of a matrix that small_matmul computes
 constexpr int64_t few_of_one = 128;     // the limit for a matrix of one row
+constexpr int64_t few_columns = 4;      // of a product that counts as a batch
+constexpr int64_t long_sum = 64;        // the fewest products of a sum from which on that pays
 constexpr int64_t unit = kWordColumns;  // elements of y; a thread computes whole units
 
 // y = matrix * x. The elements of y belong to the rows of the matrix; `row` and `column` are its strides.
@@ -27,7 +31,19 @@ struct Problem {
   int64_t rows = 0, length = 0;
   int64_t row = 0, column = 0;
   int64_t x_step = 0, y_step = 0, bias_step = 0;
+  Axes batch[4];  // of y, matrix, x and bias
+  int64_t count = 1;
+
+  int64_t offset(int32_t operand, int64_t product) const { return count == 1 ? 0 : batch[operand].offset(product); }
 };
+
+bool has_few_columns(const ep_primitive_desc& desc) {
+  const ep_operand_desc& a = *operand(desc, EP_ROLE_SRC);
+  const int32_t last = a.rank - 1;
+  const int64_t columns = desc.operands[0].dims[last];
+  return columns > 1 && columns <= few_columns && a.dims[last - 1] > 1 && a.dims[last] >= long_sum &&
+         a.strides[last] == 1;
+}
 
 Problem problem_of(const ep_primitive_desc& desc) {
   const int32_t src = find_operand(desc, EP_ROLE_SRC);
@@ -38,30 +54,39 @@ Problem problem_of(const ep_primitive_desc& desc) {
   const ep_operand_desc& b = desc.operands[weight];
   const ep_operand_desc& c = desc.operands[0];
   const auto bias_stride = [&](int32_t axis) { return bias < 0 ? 0 : desc.operands[bias].strides[axis]; };
-  if (c.dims[last] == 1) {
-    return {0,
-            src,
-            weight,
-            bias,
-            a.dims[last - 1],
-            a.dims[last],
-            a.strides[last - 1],
-            a.strides[last],
-            b.strides[last - 1],
-            c.strides[last - 1],
-            bias_stride(last - 1)};
+  Problem problem;
+  problem.bias = bias;
+  const bool columns = has_few_columns(desc);
+  if (columns || c.dims[last] == 1) {
+    problem.matrix = src;
+    problem.x = weight;
+    problem.rows = a.dims[last - 1];
+    problem.length = a.dims[last];
+    problem.row = a.strides[last - 1];
+    problem.column = a.strides[last];
+    problem.x_step = b.strides[last - 1];
+    problem.y_step = c.strides[last - 1];
+    problem.bias_step = bias_stride(last - 1);
+  } else {
+    problem.matrix = weight;
+    problem.x = src;
+    problem.rows = b.dims[last];
+    problem.length = b.dims[last - 1];
+    problem.row = b.strides[last];
+    problem.column = b.strides[last - 1];
+    problem.x_step = a.strides[last];
+    problem.y_step = c.strides[last];
+    problem.bias_step = bias_stride(last);
   }
-  return {0,
-          weight,
-          src,
-          bias,
-          b.dims[last],
-          b.dims[last - 1],
-          b.strides[last],
-          b.strides[last - 1],
-          a.strides[last],
-          c.strides[last],
-          bias_stride(last)};
+  const int32_t operands[] = {0, problem.matrix, problem.x, bias};
+  for (int32_t i = 0; i < 4; ++i) {
+    if (operands[i] < 0) continue;
+    const ep_operand_desc& operand = desc.operands[operands[i]];
+    for (int32_t axis = 0; axis + 1 < last; ++axis) problem.batch[i].add(operand.dims[axis], operand.strides[axis]);
+    if (columns) problem.batch[i].add(c.dims[last], operands[i] == src ? 0 : operand.strides[last]);
+  }
+  problem.count = problem.batch[0].count();
+  return problem;
 }
 
 // Elements have type E and are computed in T.
@@ -76,9 +101,9 @@ class VectorMatmulPrimitive final : public ep_primitive {
         packs_(is_packed(desc)) {}
 
   // True for a constant bf16 matrix whose columns belong to y.
-  static bool is_packed(const ep_primitive_desc& desc) {
-    const Problem problem = problem_of(desc);
-    return !std::is_same_v<T, E> && problem.rows > 1 && problem.column != 1 &&
+  bool is_packed(const ep_primitive_desc& desc) const {
+    const Problem& problem = problem_;
+    return kernels_.panel != nullptr && problem.count == 1 && problem.rows > 1 && problem.column != 1 &&
            (desc.operands[problem.matrix].flags & EP_OPERAND_FLAG_CONSTANT) != 0;
   }
   int64_t panels() const { return (problem_.rows + unit - 1) / unit; }
@@ -99,7 +124,7 @@ class VectorMatmulPrimitive final : public ep_primitive {
       for (int64_t k = 0; k < p.length; ++k, to += unit) {
         for (int64_t i = 0; i < unit; ++i) {
           const int64_t column = i / 32 * 32 + i % 2 * 16 + i % 32 / 2;
-          to[i] = column < n ? from[k * p.column + first + column] : E{0};
+          to[i] = column < n ? from[k * p.column + first + column] : E{};
         }
       }
     }
@@ -108,25 +133,24 @@ class VectorMatmulPrimitive final : public ep_primitive {
 
   ep_status launch(const ep_launch& launch, ep_fault*, ep_error**) override {
     const Problem& p = problem_;
-    const E* const x = at(launch, p.x);
-    std::vector<T> gathered;
-    if (!format_.same || (p.x_step != 1 && p.length > 1)) {
-      gathered.resize(static_cast<size_t>(p.length));
-      format_.read(gathered.data(), 1, x, p.x_step, p.length);
-    }
-    const void* const vector = gathered.empty() ? static_cast<const void*>(x) : gathered.data();
-    if (p.rows == 1) {
-      run_one(launch, static_cast<const T*>(vector));
+    if (p.rows == 1 && p.count == 1) {
+      std::vector<T> room;
+      run_one(launch, vector(launch, 0, &room));
       if (!tail_.empty()) tail_.run(launch, device->threads);
       return EP_STATUS_OK;
     }
     // A thread reads about 16 bytes per nanosecond.
-    parallel(device->threads, p.rows * p.length * static_cast<int64_t>(sizeof(E)) / 16,
+    parallel(device->threads, p.count * p.rows * p.length * static_cast<int64_t>(sizeof(E)) / 16,
              [&](int32_t part, int32_t parts) {
-               const int64_t units = panels();
-               const int64_t begin = std::min(p.rows, units * part / parts * unit);
-               const int64_t end = std::min(p.rows, units * (part + 1) / parts * unit);
-               if (begin < end) run(launch, static_cast<const T*>(vector), begin, end);
+               const int64_t units = panels(), all = p.count * units;
+               std::vector<T> room;
+               for (int64_t at = all * part / parts, last = all * (part + 1) / parts; at < last;) {
+                 const int64_t product = at / units, first = at % units;
+                 const int64_t count = std::min(units - first, last - at);
+                 run(launch, product, vector(launch, product, &room), first * unit,
+                     std::min(p.rows, (first + count) * unit));
+                 at += count;
+               }
              });
     if (!tail_.empty()) tail_.run(launch, device->threads);
     return EP_STATUS_OK;
@@ -134,6 +158,18 @@ class VectorMatmulPrimitive final : public ep_primitive {
 
  private:
   static E* at(const ep_launch& launch, int32_t i) { return reinterpret_cast<E*>(address_of(launch.operands[i])); }
+
+  // The vector of one product: in place, or in `room`.
+  const T* vector(const ep_launch& launch, int64_t product, std::vector<T>* room) const {
+    const Problem& p = problem_;
+    const E* const x = at(launch, p.x) + p.offset(2, product);
+    if constexpr (std::is_same_v<T, E>) {
+      if (p.x_step == 1 || p.length < 2) return x;
+    }
+    room->resize(static_cast<size_t>(p.length));
+    format_.read(room->data(), 1, x, p.x_step, p.length);
+    return room->data();
+  }
 
   // Computes the only element of y from partial sums of equal length, so that the sum does not depend on the threads.
   void run_one(const ep_launch& launch, const T* x) const {
@@ -157,32 +193,32 @@ class VectorMatmulPrimitive final : public ep_primitive {
     format_.write(at(launch, p.y), 1, &result, 1, 1);
   }
   // Computes elements [begin, end) of y.
-  void run(const ep_launch& launch, const T* x, int64_t begin, int64_t end) const {
+  void run(const ep_launch& launch, int64_t product, const T* x, int64_t begin, int64_t end) const {
     const Problem& p = problem_;
-    E* const y = at(launch, p.y);
+    E* const y = at(launch, p.y) + p.offset(0, product);
+    const E* const matrix = at(launch, p.matrix) + p.offset(1, product);
+    const E* const bias_from = p.bias < 0 ? nullptr : at(launch, p.bias) + p.offset(3, product);
     if constexpr (std::is_same_v<T, E>) {
-      multiply(y + begin * p.y_step, p.y_step, launch, x, begin, end);
+      multiply(y + begin * p.y_step, p.y_step, matrix, x, begin, end);
       if (p.bias < 0) return;
-      const E* const bias = at(launch, p.bias);
-      for (int64_t i = begin; i < end; ++i) y[i * p.y_step] += bias[i * p.bias_step];
+      for (int64_t i = begin; i < end; ++i) y[i * p.y_step] += bias_from[i * p.bias_step];
     } else {
       constexpr int64_t most = 1024;  // a multiple of `unit`
       T sums[most];
       T bias[most];
       for (int64_t first = begin; first < end; first += most) {
         const int64_t n = std::min(most, end - first);
-        multiply(sums, 1, launch, x, first, first + n);
+        multiply(sums, 1, matrix, x, first, first + n);
         if (p.bias >= 0) {
-          format_.read(bias, 1, at(launch, p.bias) + first * p.bias_step, p.bias_step, n);
+          format_.read(bias, 1, bias_from + first * p.bias_step, p.bias_step, n);
           for (int64_t i = 0; i < n; ++i) sums[i] += bias[i];
         }
         format_.write(y + first * p.y_step, p.y_step, sums, 1, n);
       }
     }
   }
-  void multiply(T* to, int64_t step, const ep_launch& launch, const T* x, int64_t begin, int64_t end) const {
+  void multiply(T* to, int64_t step, const E* matrix, const T* x, int64_t begin, int64_t end) const {
     const Problem& p = problem_;
-    const E* const matrix = at(launch, p.matrix);
     if (packs_) {
       for (int64_t i = begin; i < end; i += unit) kernels_.panel(to + (i - begin), matrix + i * p.length, x, p.length);
     } else if (p.column == 1)
@@ -211,9 +247,11 @@ Refusal VectorMatmul::why_not(const ep_device& device, const ep_primitive_desc& 
   if (is_dynamic(desc)) return Refusal::because("products with a vector need static dims");
   const ep_operand_desc& dst = desc.operands[0];
   const int32_t compute = compute_dtype(dst.dtype);
-  if ((dst.dtype != EP_DTYPE_bf16 && dst.dtype != compute) || !is_floating(compute))
+  if ((dst.dtype != EP_DTYPE_bf16 && dst.dtype != EP_DTYPE_f16 && dst.dtype != compute) || !is_floating(compute))
     return Refusal::because("%s", dtype_name(dst.dtype));
-  if (compute != dst.dtype && desc.epilogue_count != 0) return Refusal::because("epilogues over bf16");
+  if (dst.dtype == EP_DTYPE_f16 && device.simd == SimdLevel::baseline) return Refusal::because("f16 needs AVX2");
+  if (compute != dst.dtype && desc.epilogue_count != 0)
+    return Refusal::because("epilogues over %s", dtype_name(dst.dtype));
   if (desc.accumulate_dtype != 0 && desc.accumulate_dtype != compute) {
     return Refusal::because("accumulation in %s", dtype_name(desc.accumulate_dtype));
   }
@@ -222,14 +260,11 @@ Refusal VectorMatmul::why_not(const ep_device& device, const ep_primitive_desc& 
     if (operand.dtype != dst.dtype) return Refusal::because("operand %u is %s", i, dtype_name(operand.dtype));
     if (is_scalar(operand)) return Refusal::because("operand %u is a scalar", i);
     if (operand.rank != dst.rank || operand.rank < 2) return Refusal::because("rank %d", operand.rank);
-    for (int32_t axis = 0; axis < operand.rank - 2; ++axis) {
-      if (operand.dims[axis] != 1) return Refusal::because("more than one product");
-    }
   }
   const ep_operand_desc* src = operand(desc, EP_ROLE_SRC);
   const ep_operand_desc* weight = operand(desc, EP_ROLE_SRC_B);
   if (dst.role != EP_ROLE_DST || src == nullptr || weight == nullptr) return Refusal::because("an operand is missing");
-  if (dst.dims[dst.rank - 1] != 1 && dst.dims[dst.rank - 2] != 1)
+  if (dst.dims[dst.rank - 1] != 1 && dst.dims[dst.rank - 2] != 1 && !has_few_columns(desc))
     return Refusal::because("neither operand is a vector");
   const Problem problem = problem_of(desc);
   if (problem.rows > 1 && (desc.operands[problem.matrix].flags & EP_OPERAND_FLAG_CONSTANT) != 0 &&
@@ -248,7 +283,8 @@ Refusal VectorMatmul::why_not(const ep_device& device, const ep_primitive_desc& 
 Refusal VectorMatmul::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out,
                            ep_primitive_info& info) {
   switch (desc.operands[0].dtype) {
-    case EP_DTYPE_bf16: *out = made<float, uint16_t>(device, desc, &info); break;
+    case EP_DTYPE_bf16: *out = made<float, Bf16Bits>(device, desc, &info); break;
+    case EP_DTYPE_f16: *out = made<float, F16Bits>(device, desc, &info); break;
     case EP_DTYPE_f32: *out = made<float>(device, desc, &info); break;
     default: *out = made<double>(device, desc, &info);
   }

@@ -273,10 +273,10 @@ TEST_P(Shapes, ProductsEqualTheReference) {
                               {EP_DTYPE_f32, 5, 9000, 1, true, false, false, "vector"},
                               {EP_DTYPE_f64, 1, 600, 33, false, false, true, "vector"},
                               {EP_DTYPE_f64, 70, 33, 1, false, false, false, "vector"},
-                              {EP_DTYPE_f64, 1, 1, 1, false, false, false, "f64"},
-                              {EP_DTYPE_f64, 200, 210, 270, false, false, true, "f64"},
-                              {EP_DTYPE_f64, 17, 400, 19, true, false, false, "f64"},
-                              {EP_DTYPE_f64, 31, 5, 530, false, true, false, "f64"},
+                              {EP_DTYPE_f64, 1, 1, 1, false, false, false, "blocks"},
+                              {EP_DTYPE_f64, 200, 210, 270, false, false, true, "blocks"},
+                              {EP_DTYPE_f64, 17, 400, 19, true, false, false, "blocks"},
+                              {EP_DTYPE_f64, 31, 5, 530, false, true, false, "blocks"},
                               {EP_DTYPE_bf16, 33, 70, 41, false, false, false, ""},
                               {EP_DTYPE_bf16, 64, 128, 32, true, true, true, ""}};
   for (const Product& p : products) {

@@ -1,7 +1,7 @@
 // The kernel of a small product, compiled once per dispatch target. A tile of the result stays in registers while the
 // loop processes the rows of b. Nothing is packed.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "providers/cpu/small_matmul/f32_product.cpp"
+#define HWY_TARGET_INCLUDE "providers/cpu/small_matmul/product.cpp"
 #include "hwy/foreach_target.h"
 //
 #include "hwy/highway.h"
@@ -14,8 +14,8 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Computes kRows rows by kVectors vectors of the result, starting at row i and column j.
-template <int kRows, int kVectors, class D>
-HWY_INLINE void tile(D d, const Product& p, int64_t i, int64_t j) {
+template <int kRows, int kVectors, class D, class T>
+HWY_INLINE void tile(D d, const Product<T>& p, int64_t i, int64_t j) {
   using V = hn::Vec<D>;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   V sum[kRows][kVectors];
@@ -24,8 +24,8 @@ HWY_INLINE void tile(D d, const Product& p, int64_t i, int64_t j) {
       sum[r][v] = p.bias == nullptr ? hn::Zero(d) : hn::LoadU(d, p.bias + (i + r) * p.bias_row + j + v * lanes);
     }
   }
-  const float* a = p.a + i * p.a_row;
-  const float* b = p.b + j;
+  const T* a = p.a + i * p.a_row;
+  const T* b = p.b + j;
   for (int64_t step = 0; step < p.k; ++step, a += p.a_column, b += p.b_row) {
     V right[kVectors];
     for (int v = 0; v < kVectors; ++v) right[v] = hn::LoadU(d, b + v * lanes);
@@ -41,8 +41,8 @@ HWY_INLINE void tile(D d, const Product& p, int64_t i, int64_t j) {
 
 // Computes as many strips of kVectors vectors as fit from column j on, and returns the first remaining column. A tile
 // has kRows x kVectors sums, enough to hide the latency of an addition.
-template <int kRows, int kVectors, class D>
-HWY_INLINE int64_t strips(D d, const Product& p, int64_t j) {
+template <int kRows, int kVectors, class D, class T>
+HWY_INLINE int64_t strips(D d, const Product<T>& p, int64_t j) {
   const int64_t width = kVectors * static_cast<int64_t>(hn::Lanes(d));
   for (; j + width <= p.n; j += width) {
     int64_t i = 0;
@@ -55,8 +55,9 @@ HWY_INLINE int64_t strips(D d, const Product& p, int64_t j) {
   return j;
 }
 
-void product(const Product& p) {
-  const hn::ScalableTag<float> full;
+template <class T>
+void product(const Product<T>& p) {
+  const hn::ScalableTag<T> full;
   int64_t j = 0;
   if constexpr (HWY_TARGET == HWY_AVX3) {  // 32 registers
     j = strips<4, 4>(full, p, j);
@@ -66,13 +67,15 @@ void product(const Product& p) {
     j = strips<4, 2>(full, p, j);
   }
   j = strips<8, 1>(full, p, j);
-  j = strips<8, 1>(hn::CappedTag<float, 4>(), p, j);
-  strips<8, 1>(hn::CappedTag<float, 1>(), p, j);
+  j = strips<8, 1>(hn::CappedTag<T, 16 / sizeof(T)>(), p, j);
+  strips<8, 1>(hn::CappedTag<T, 1>(), p, j);
 }
 
-ProductKernel product_of_target() { return product; }
-
 }  // namespace
+
+ProductKernel<float> product_of_f32() { return product<float>; }
+ProductKernel<double> product_of_f64() { return product<double>; }
+
 }  // namespace tenon::provider::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -81,7 +84,14 @@ HWY_AFTER_NAMESPACE();
 
 namespace tenon::provider::cpu {
 
-ProductKernel product_kernel(SimdLevel level) { return TENON_CPU_DISPATCH(level, product_of_target)(); }
+template <>
+ProductKernel<float> product_kernel(SimdLevel level) {
+  return TENON_CPU_DISPATCH(level, product_of_f32)();
+}
+template <>
+ProductKernel<double> product_kernel(SimdLevel level) {
+  return TENON_CPU_DISPATCH(level, product_of_f64)();
+}
 
 }  // namespace tenon::provider::cpu
 #endif
