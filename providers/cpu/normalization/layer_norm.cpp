@@ -2,23 +2,12 @@
 #include <cmath>
 
 #include "providers/cpu/normalization/normalization.h"
+#include "providers/cpu/normalization/sum_of.h"
 #include "providers/cpu/rows/kernel.h"
 #include "providers/cpu/rows/row_primitive.h"
 
 namespace tenon::provider::cpu {
 namespace {
-
-// The sum of f(i) for i < n, in eight independent partial sums.
-template <class F>
-double sum_of(int64_t n, const F& f) {
-  double parts[8] = {};
-  int64_t i = 0;
-  for (; i + 8 <= n; i += 8) {
-    for (int64_t k = 0; k < 8; ++k) parts[k] += f(i + k);
-  }
-  for (; i < n; ++i) parts[0] += f(i);
-  return ((parts[0] + parts[4]) + (parts[1] + parts[5])) + ((parts[2] + parts[6]) + (parts[3] + parts[7]));
-}
 
 void layer_norm_f64(double* dst, const double* src, const double* scale, const double* shift, int64_t n, double eps,
                     double* out_mean, double* out_inv_std) {
