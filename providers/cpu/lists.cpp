@@ -65,9 +65,8 @@ constexpr Implementation layer_norm[] = {{"simd", LayerNorm::simd_why_not, Layer
 constexpr Implementation batch_norm[] = {{"simd", BatchNorm::simd_why_not, BatchNorm::make},
                                          {"plain", BatchNorm::why_not, BatchNorm::make}};
 constexpr Implementation reduce[] = {{"bytes", Reduce::bytes_why_not, Reduce::make_bytes},
-                                     {"simd", Reduce::simd_why_not, Reduce::make},
-                                     {"plain", Reduce::why_not, Reduce::make}};
-constexpr Implementation arg_reduce[] = {{"plain", ArgReduce::why_not, ArgReduce::make}};
+                                     {"simd", Reduce::why_not, Reduce::make}};
+constexpr Implementation arg_reduce[] = {{"simd", ArgReduce::why_not, ArgReduce::make}};
 constexpr Implementation gather[] = {{"rows", Gather::why_not, Gather::make}};
 constexpr Implementation parts[] = {{"rows", Parts::why_not, Parts::make}};
 constexpr Implementation pad[] = {{"rows", Pad::why_not, Pad::make}};

@@ -21,16 +21,17 @@ void turn(T* x, T* y, const T* cosine, const T* sine, int64_t n) {
 
 class RotaryPrimitive final : public ep_primitive {
  public:
-  explicit RotaryPrimitive(const ep_primitive_desc& desc)
+  RotaryPrimitive(const ep_device& on, const ep_primitive_desc& desc)
       : desc_(desc),
         src_(find_operand(desc, EP_ROLE_SRC)),
         cosines_(find_operand(desc, EP_ROLE_SRC_B)),
         sines_(find_operand(desc, EP_ROLE_SRC_C)),
         indices_(find_operand(desc, EP_ROLE_INDICES)),
         halves_(desc.attributes.rotary.mode == EP_ROTARY_HALVES),
-        format_(desc.operands[0].dtype),
-        angles_(desc.operands[cosines_].dtype),
-        widen_angles_(angles_.compute == format_.compute ? angles_.read : narrow(angles_.compute, format_.compute)) {}
+        format_(desc.operands[0].dtype, on.simd),
+        angles_(desc.operands[cosines_].dtype, on.simd),
+        widen_angles_(angles_.compute == format_.compute ? angles_.read
+                                                         : narrow(angles_.compute, format_.compute, on.simd)) {}
 
   ep_status launch(const ep_launch& launch, ep_fault* out_fault, ep_error**) override {
     const OperandShape dst = shape(launch, 0);
@@ -148,7 +149,7 @@ Refusal Rotary::why_not(const ep_device&, const ep_primitive_desc& desc, ep_supp
 }
 
 Refusal Rotary::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
-  *out = make_primitive<RotaryPrimitive>(device, desc);
+  *out = make_primitive<RotaryPrimitive>(device, device, desc);
   return {};
 }
 

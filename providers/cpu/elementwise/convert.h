@@ -44,7 +44,7 @@ ConvertFunction move_elements(int32_t size);
 // The wide type through which `dtype` is cast. 0 for packed and unknown types.
 int32_t wide_dtype(int32_t dtype);
 // `widen` converts from `dtype` to its wide type. `narrow` converts from a wide type (f32, f64, i64, u64) or from bool,
-// i8, u8 or i32 to any dtype; it is NULL for other types. All levels give the same bits.
+// i8, u8 or i32 to any dtype, and with vectors between most types; else it is NULL. All levels give the same bits.
 ConvertFunction widen(int32_t dtype, SimdLevel level = SimdLevel::baseline);
 ConvertFunction narrow(int32_t from, int32_t dtype, SimdLevel level = SimdLevel::baseline);
 

@@ -1,9 +1,10 @@
-// Casts between f32 and the other types, f64 and the integers, and i64 and narrower integers, compiled once per
-// dispatch target. Most are loops without branches, which the compiler vectorises.
+// Casts between all types of at least a byte except the 8-bit floats, compiled once per dispatch target. Casts between
+// integers, and most casts to f32, f64 and 64-bit integers, are loops without branches, which the compiler vectorises.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "providers/cpu/elementwise/vector_cast.cpp"
 #include "hwy/foreach_target.h"
 //
+#include <algorithm>
 #include <limits>
 #include <type_traits>
 
@@ -40,26 +41,134 @@ template <class To, class From>
 HWY_INLINE To cast_one(From value) {
   if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To> && !std::is_same_v<To, bool>)
     return saturate<To>(value);
-  else if constexpr (is_narrow_float<From>)
-    return to_f32(value);
   else
     return cast<To>(value);
 }
 
-template <class To, class From>
-HWY_INLINE void row(To* HWY_RESTRICT out, const From* HWY_RESTRICT in, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) out[i] = cast_one<To>(in[i]);
+using HalfTag = hn::Half<NarrowTag>;
+using WideTag = hn::Rebind<double, HalfTag>;
+
+// Rounds `x` to odd: its `bits` low bits become one sticky bit. A second rounding to a format that is at least two bits
+// shorter then equals a direct rounding of the number.
+template <int bits, class V>
+HWY_INLINE V jam(V x) {
+  const hn::DFromV<V> d;
+  using T = hn::TFromV<V>;
+  const V low = hn::Set(d, (T{1} << bits) - 1);
+  const V sticky = hn::And(hn::Add(hn::And(x, low), low), hn::Set(d, T{1} << bits));
+  return hn::Or(hn::AndNot(low, x), sticky);
 }
 
-HWY_INLINE void row(float* HWY_RESTRICT out, const F16Bits* HWY_RESTRICT in, int64_t n) {
+// The same, but only of integers beyond 2^exact; the others are kept.
+template <int bits, int exact, class V>
+HWY_INLINE V jam_large(V x) {
+  const hn::DFromV<V> d;
+  const V limit = hn::Set(d, hn::TFromV<V>{1} << exact);
+  if constexpr (std::is_signed_v<hn::TFromV<V>>)
+    return hn::IfThenElse(hn::Gt(hn::Abs(x), limit), jam<bits>(x), x);
+  else
+    return hn::IfThenElse(hn::Gt(x, limit), jam<bits>(x), x);
+}
+
+// to_odd_f32 of a vector. Numbers beyond the greatest float may become the greatest float, and numbers below the least
+// may become 0: a further rounding to a narrow float gives the same for both.
+HWY_INLINE hn::Vec<HalfTag> odd_f32(hn::Vec<WideTag> x) {
+  const WideTag d;
+  const hn::RebindToUnsigned<WideTag> du;
+  const hn::RebindToSigned<WideTag> di;
+  const auto all = hn::BitCast(du, x);
+  const auto denormal = hn::Lt(hn::Abs(x), hn::Set(d, 0x1p-126));
+  if (hn::AllFalse(d, hn::AndNot(hn::Eq(x, hn::Zero(d)), denormal)))
+    return hn::DemoteTo(HalfTag(), hn::BitCast(d, jam<29>(all)));
+  // A denormal float has fewer bits, depending on the exponent. 897 is the exponent of 2^-126 in a double.
+  const auto exponent = hn::BitCast(di, hn::And(hn::ShiftRight<52>(all), hn::Set(du, 0x7ff)));
+  const auto fewer = hn::Min(hn::Max(hn::Sub(hn::Set(di, 897), exponent), hn::Zero(di)), hn::Set(di, 22));
+  const auto step = hn::Shl(hn::Set(du, 1), hn::BitCast(du, hn::Add(fewer, hn::Set(di, 29))));
+  const auto low = hn::Sub(step, hn::Set(du, 1));
+  const auto sticky = hn::And(hn::Add(hn::And(all, low), low), step);
+  return hn::DemoteTo(HalfTag(), hn::BitCast(d, hn::Or(hn::AndNot(low, all), sticky)));
+}
+
+// As many elements as a vector of f32 has, converted to f32: exactly if possible, else rounded to odd.
+template <class From>
+HWY_INLINE NarrowVec load_odd(const From* from) {
   const NarrowTag d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) hn::StoreU(load_narrow(in + i), d, out + i);
-  for (; i < n; ++i) out[i] = to_f32(in[i]);
+  if constexpr (is_narrow_float<From>) {
+    return load_narrow(from);
+  } else if constexpr (std::is_same_v<From, float>) {
+    return hn::LoadU(d, from);
+  } else if constexpr (sizeof(From) == 8) {
+    const hn::Rebind<From, HalfTag> half;
+    const auto widened = [](auto x) HWY_ATTR {
+      if constexpr (std::is_same_v<From, double>)
+        return x;
+      else
+        return hn::ConvertTo(WideTag(), jam_large<12, 53>(x));  // at most 52 bits are left, so this is exact
+    };
+    const auto lower = odd_f32(widened(hn::LoadU(half, from)));
+    const auto upper = odd_f32(widened(hn::LoadU(half, from + hn::Lanes(half))));
+    return hn::Combine(d, upper, lower);
+  } else if constexpr (sizeof(From) == 4) {
+    return hn::ConvertTo(d, jam_large<8, 24>(hn::LoadU(hn::Rebind<From, NarrowTag>(), from)));
+  } else {
+    const hn::Rebind<int32_t, NarrowTag> di;
+    return hn::ConvertTo(d, hn::PromoteTo(di, hn::LoadU(hn::Rebind<From, NarrowTag>(), from)));
+  }
 }
 
-HWY_INLINE void row(F16Bits* HWY_RESTRICT out, const float* HWY_RESTRICT in, int64_t n) {
+// As many elements as a vector of f32 has, truncated to i32. Saturates; NaN becomes 0.
+template <class From>
+HWY_INLINE hn::Vec<hn::Rebind<int32_t, NarrowTag>> load_i32(const From* from) {
+  const hn::Rebind<int32_t, NarrowTag> di;
+  if constexpr (std::is_same_v<From, double>) {
+    const WideTag d;
+    const hn::Half<decltype(di)> half;
+    const auto a = hn::LoadU(d, from), b = hn::LoadU(d, from + hn::Lanes(d));
+    return hn::Combine(di, hn::DemoteTo(half, hn::IfThenElseZero(hn::Eq(b, b), b)),
+                       hn::DemoteTo(half, hn::IfThenElseZero(hn::Eq(a, a), a)));
+  } else {
+    const auto x = load_odd(from);
+    return hn::IfThenElseZero(hn::RebindMask(di, hn::Eq(x, x)), hn::ConvertTo(di, x));
+  }
+}
+
+template <class T>
+inline constexpr bool is_any_float = is_narrow_float<T> || std::is_floating_point_v<T>;
+template <class T>
+inline constexpr bool is_short_integer =
+    std::is_integral_v<T> && !std::is_same_v<T, bool> && (sizeof(T) <= 2 || std::is_same_v<T, int32_t>);
+
+// True if cast_vector converts this pair; the compiler vectorises a loop over the other pairs.
+template <class To, class From>
+inline constexpr bool has_cast_vector = is_narrow_float<To> || (is_any_float<From> && is_short_integer<To>) ||
+                                        (is_narrow_float<From> && std::is_floating_point_v<To>);
+
+// Converts as many elements as a vector of f32 has.
+template <class To, class From>
+HWY_INLINE void cast_vector(To* out, const From* in) {
+  const NarrowTag d;
+  if constexpr (is_narrow_float<To>) {
+    store_narrow(load_odd(in), out);
+  } else if constexpr (std::is_same_v<To, float>) {
+    hn::StoreU(load_odd(in), d, out);
+  } else if constexpr (std::is_same_v<To, double>) {
+    const WideTag wide;
+    const auto x = load_odd(in);
+    hn::StoreU(hn::PromoteTo(wide, hn::LowerHalf(HalfTag(), x)), wide, out);
+    hn::StoreU(hn::PromoteTo(wide, hn::UpperHalf(HalfTag(), x)), wide, out + hn::Lanes(wide));
+  } else if constexpr (std::is_same_v<To, int32_t>) {
+    hn::StoreU(load_i32(in), hn::Rebind<int32_t, NarrowTag>(), out);
+  } else {
+    const hn::Rebind<To, NarrowTag> narrow;
+    auto whole = load_i32(in);
+    // DemoteTo saturates, but to u8 only if the number fits i16.
+    if constexpr (std::is_same_v<To, uint8_t>) whole = hn::Min(whole, hn::Set(hn::DFromV<decltype(whole)>(), 255));
+    hn::StoreU(hn::DemoteTo(narrow, whole), narrow, out);
+  }
+}
+
+// From f32 to f16, a whole group of vectors without NaN at a time. Returns the number of elements converted.
+HWY_INLINE int64_t cast_groups(F16Bits* HWY_RESTRICT out, const float* HWY_RESTRICT in, int64_t n) {
   const NarrowTag d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const hn::Rebind<hwy::float16_t, NarrowTag> half;
@@ -78,30 +187,35 @@ HWY_INLINE void row(F16Bits* HWY_RESTRICT out, const float* HWY_RESTRICT in, int
     hn::StoreU(hn::DemoteTo(half, c), half, halves + i + 2 * lanes);
     hn::StoreU(hn::DemoteTo(half, e), half, halves + i + 3 * lanes);
   }
-  for (; i + lanes <= n; i += lanes) store_narrow(hn::LoadU(d, in + i), out + i);
-  for (; i < n; ++i) out[i] = cast<F16Bits>(in[i]);
+  return i;
 }
 
-// ConvertTo saturates.
-HWY_INLINE void row(int32_t* HWY_RESTRICT out, const float* HWY_RESTRICT in, int64_t n) {
-  const hn::ScalableTag<float> d;
-  const hn::RebindToSigned<hn::ScalableTag<float>> di;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    const auto x = hn::LoadU(d, in + i);
-    hn::StoreU(hn::IfThenElseZero(hn::RebindMask(di, hn::Eq(x, x)), hn::ConvertTo(di, x)), di, out + i);
-  }
-  for (; i < n; ++i) out[i] = saturate<int32_t>(in[i]);
-}
-
-HWY_INLINE void row(Bf16Bits* HWY_RESTRICT out, const float* HWY_RESTRICT in, int64_t n) {
-  const auto* bits_in = reinterpret_cast<const uint32_t*>(in);
-  for (int64_t i = 0; i < n; ++i) {
-    const uint32_t bits = bits_in[i];
-    const uint32_t rounded = (bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16;
-    const uint32_t quiet = (bits >> 16) | 0x40U;
-    out[i] = {static_cast<uint16_t>((bits & 0x7fffffffU) > 0x7f800000U ? quiet : rounded)};
+template <class To, class From>
+HWY_INLINE void row(To* HWY_RESTRICT out, const From* HWY_RESTRICT in, int64_t n) {
+  if constexpr (has_cast_vector<To, From>) {
+    constexpr auto lanes = static_cast<int64_t>(hn::MaxLanes(NarrowTag()));
+    int64_t i = 0;
+    if constexpr (std::is_same_v<To, F16Bits> && std::is_same_v<From, float>) i = cast_groups(out, in, n);
+    for (; i + lanes <= n; i += lanes) cast_vector(out + i, in + i);
+    if (i == n) return;
+    From from[lanes] = {};
+    To to[lanes];
+    std::copy_n(in + i, n - i, from);
+    cast_vector(to, from);
+    std::copy_n(to, n - i, out + i);
+  } else if constexpr (is_narrow_float<From> && std::is_same_v<To, bool>) {
+    constexpr unsigned magnitude = 0x7fff;
+    for (int64_t i = 0; i < n; ++i) out[i] = (in[i].bits & magnitude) != 0;
+  } else if constexpr (is_narrow_float<From>) {
+    constexpr int64_t block = 256;
+    float wide[block];
+    for (int64_t i = 0; i < n; i += block) {
+      const int64_t count = std::min(block, n - i);
+      row(wide, in + i, count);
+      row(out + i, wide, count);
+    }
+  } else {
+    for (int64_t i = 0; i < n; ++i) out[i] = cast_one<To>(in[i]);
   }
 }
 
@@ -110,7 +224,15 @@ void convert(void* dst, int64_t dst_stride, const void* src, int64_t src_stride,
   To* out = static_cast<To*>(dst);
   const From* in = static_cast<const From*>(src);
   if (dst_stride == 1 && src_stride == 1) return row(out, in, n);
-  for (int64_t i = 0; i < n; ++i) out[i * dst_stride] = cast_one<To>(in[i * src_stride]);
+  constexpr int64_t block = 256;
+  From from[block];
+  To to[block];
+  for (int64_t i = 0; i < n; i += block) {
+    const int64_t count = std::min(block, n - i);
+    if (src_stride != 1) gather(from, in + i * src_stride, src_stride, count);
+    row(dst_stride == 1 ? out + i : to, src_stride == 1 ? in + i : from, count);
+    for (int64_t k = 0; k < (dst_stride == 1 ? 0 : count); ++k) out[(i + k) * dst_stride] = to[k];
+  }
 }
 
 constexpr int64_t stream_step = 64;  // elements per step past the cache: whole cache lines for any type
@@ -126,22 +248,12 @@ HWY_INLINE void stream_some(To* HWY_RESTRICT out, const From* HWY_RESTRICT in) {
   for (size_t i = 0; i < sizeof(some); i += hn::Lanes(d)) hn::Stream(hn::Load(d, from + i), d, to + i);
 }
 
-HWY_INLINE NarrowVec load_f32(const F16Bits* from) { return load_narrow(from); }
-HWY_INLINE NarrowVec load_f32(const Bf16Bits* from) { return load_narrow(from); }
-template <class From>
-HWY_INLINE NarrowVec load_f32(const From* from) {
-  const NarrowTag d;
-  const hn::Rebind<int32_t, NarrowTag> di;
-  const hn::Rebind<From, NarrowTag> bytes;
-  return hn::ConvertTo(d, hn::PromoteTo(di, hn::LoadU(bytes, from)));
-}
-
 // From registers, without the lines of the function above, which is slower for these types.
 template <class From, std::enable_if_t<sizeof(From) <= 2, int> = 0>
 HWY_INLINE void stream_some(float* HWY_RESTRICT out, const From* HWY_RESTRICT in) {
   const NarrowTag d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t i = 0; i < stream_step; i += lanes) hn::Stream(load_f32(in + i), d, out + i);
+  for (int64_t i = 0; i < stream_step; i += lanes) hn::Stream(load_odd(in + i), d, out + i);
 }
 
 template <class To, class From>
@@ -159,21 +271,34 @@ void stream(void* dst, const void* src, int64_t n) {
   convert<To, From>(out + i, 1, in + i, 1, n - i);
 }
 
+// A cast between integers depends on their sizes alone, and on the sign of the source if the result is wider.
 template <class To, class From>
 constexpr VectorCast both() {
-  return {convert<To, From>, stream<To, From>};
+  if constexpr (std::is_integral_v<To> && std::is_integral_v<From> && !std::is_same_v<To, bool>) {
+    using Wrapped = std::make_unsigned_t<To>;
+    using Source = std::conditional_t<(sizeof(To) <= sizeof(From)), std::make_unsigned_t<From>, From>;
+    return {convert<Wrapped, Source>, stream<Wrapped, Source>};
+  } else {
+    return {convert<To, From>, stream<To, From>};
+  }
 }
 
 template <class From>
-VectorCast from_number(int32_t to) {
+VectorCast from_type(int32_t to) {
   switch (to) {
+    case EP_DTYPE_bool: return both<bool, From>();
+    case EP_DTYPE_i8: return both<int8_t, From>();
+    case EP_DTYPE_i16: return both<int16_t, From>();
+    case EP_DTYPE_i32: return both<int32_t, From>();
+    case EP_DTYPE_i64: return both<int64_t, From>();
+    case EP_DTYPE_u8: return both<uint8_t, From>();
+    case EP_DTYPE_u16: return both<uint16_t, From>();
+    case EP_DTYPE_u32: return both<uint32_t, From>();
+    case EP_DTYPE_u64: return both<uint64_t, From>();
+    case EP_DTYPE_f16: return both<F16Bits, From>();
+    case EP_DTYPE_bf16: return both<Bf16Bits, From>();
     case EP_DTYPE_f32: return both<float, From>();
     case EP_DTYPE_f64: return both<double, From>();
-    case EP_DTYPE_i64: return both<int64_t, From>();
-    case EP_DTYPE_i32: return both<int32_t, From>();
-    case EP_DTYPE_i8: return both<int8_t, From>();
-    case EP_DTYPE_u8: return both<uint8_t, From>();
-    case EP_DTYPE_bool: return both<bool, From>();
     default: return {};
   }
 }
@@ -181,21 +306,19 @@ VectorCast from_number(int32_t to) {
 VectorCast chosen(int32_t from, int32_t to) {
   if (from == to) return {};
   switch (from) {
-    case EP_DTYPE_f32:
-      if (to == EP_DTYPE_f16) return both<F16Bits, float>();
-      if (to == EP_DTYPE_bf16) return both<Bf16Bits, float>();
-      if (to == EP_DTYPE_i16) return both<int16_t, float>();
-      if (to == EP_DTYPE_u16) return both<uint16_t, float>();
-      if (to == EP_DTYPE_u32) return both<uint32_t, float>();
-      return from_number<float>(to);
-    case EP_DTYPE_f64: return from_number<double>(to);
-    case EP_DTYPE_i64: return from_number<int64_t>(to);
-    case EP_DTYPE_i32: return from_number<int32_t>(to);
-    case EP_DTYPE_i8: return from_number<int8_t>(to);
     case EP_DTYPE_bool:
-    case EP_DTYPE_u8: return from_number<uint8_t>(to);
-    case EP_DTYPE_f16: return to == EP_DTYPE_f32 ? both<float, F16Bits>() : VectorCast{};
-    case EP_DTYPE_bf16: return to == EP_DTYPE_f32 ? both<float, Bf16Bits>() : VectorCast{};
+    case EP_DTYPE_u8: return from_type<uint8_t>(to);
+    case EP_DTYPE_i8: return from_type<int8_t>(to);
+    case EP_DTYPE_i16: return from_type<int16_t>(to);
+    case EP_DTYPE_i32: return from_type<int32_t>(to);
+    case EP_DTYPE_i64: return from_type<int64_t>(to);
+    case EP_DTYPE_u16: return from_type<uint16_t>(to);
+    case EP_DTYPE_u32: return from_type<uint32_t>(to);
+    case EP_DTYPE_u64: return from_type<uint64_t>(to);
+    case EP_DTYPE_f16: return from_type<F16Bits>(to);
+    case EP_DTYPE_bf16: return from_type<Bf16Bits>(to);
+    case EP_DTYPE_f32: return from_type<float>(to);
+    case EP_DTYPE_f64: return from_type<double>(to);
     default: return {};
   }
 }

@@ -58,12 +58,27 @@ void narrow_unary_loop(void* dst, const void* const* src, int64_t n, MapContext&
                          HWY_ATTR { store_narrow(unary_row(Op<op>(), load_narrow(a), none, none), c); });
 }
 
+// neg and abs change only the sign, also of NaN.
+template <bool abs>
+void sign_loop(void* dst, const void* const* src, int64_t n, MapContext&) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::ScalableTag<uint16_t> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto* const x = static_cast<const uint16_t*>(src[0]);
+  auto* const to = static_cast<uint16_t*>(dst);
+  const auto sign = hn::Set(d, uint16_t{0x8000});
+  const auto changed = [sign](auto bits) HWY_ATTR { return abs ? hn::AndNot(sign, bits) : hn::Xor(bits, sign); };
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) hn::StoreU(changed(hn::LoadU(d, x + i)), d, to + i);
+  for (; i < n; ++i) to[i] = static_cast<uint16_t>(abs ? x[i] & 0x7fff : x[i] ^ 0x8000);
+}
+
 template <class E>
 MapFunction narrow_unary_function_of(int32_t op) {
   switch (op) {
     case EP_UNARY_relu: return narrow_unary_loop<EP_UNARY_relu, E>;
-    case EP_UNARY_neg: return narrow_unary_loop<EP_UNARY_neg, E>;
-    case EP_UNARY_abs: return narrow_unary_loop<EP_UNARY_abs, E>;
+    case EP_UNARY_neg: return sign_loop<false>;
+    case EP_UNARY_abs: return sign_loop<true>;
     case EP_UNARY_square: return narrow_unary_loop<EP_UNARY_square, E>;
     default: return nullptr;
   }

@@ -40,10 +40,10 @@ void fill_chunk(int64_t n, T* result, const F& f) {
 template <class T>
 class BatchNormPrimitive final : public ep_primitive {
  public:
-  explicit BatchNormPrimitive(const ep_primitive_desc& desc)
+  BatchNormPrimitive(const ep_device& on, const ep_primitive_desc& desc)
       : desc_(desc),
         backward_(desc.kind == EP_PRIMITIVE_batch_norm_backward),
-        format_(desc.operands[0].dtype),
+        format_(desc.operands[0].dtype, on.simd),
         axis_(backward_ ? desc.attributes.batch_norm_backward.axis : desc.attributes.batch_norm_training.axis) {}
 
   ep_status launch(const ep_launch& launch, ep_fault*, ep_error** error) override {
@@ -223,9 +223,9 @@ Refusal BatchNormTraining::why_not(const ep_device&, const ep_primitive_desc& de
 Refusal BatchNormTraining::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out,
                                 ep_primitive_info&) {
   if (desc.operands[0].dtype == EP_DTYPE_f64) {
-    *out = make_primitive<BatchNormPrimitive<double>>(device, desc);
+    *out = make_primitive<BatchNormPrimitive<double>>(device, device, desc);
   } else {
-    *out = make_primitive<BatchNormPrimitive<float>>(device, desc);
+    *out = make_primitive<BatchNormPrimitive<float>>(device, device, desc);
   }
   return {};
 }

@@ -70,9 +70,9 @@ void finish(const Row<T>& row, double mean, double product, T* __restrict dst, d
 template <class T>
 class LayerNormBackwardPrimitive final : public ep_primitive {
  public:
-  explicit LayerNormBackwardPrimitive(const ep_primitive_desc& desc)
+  LayerNormBackwardPrimitive(const ep_device& on, const ep_primitive_desc& desc)
       : desc_(desc),
-        format_(desc.operands[0].dtype),
+        format_(desc.operands[0].dtype, on.simd),
         mask_(~0U << desc.attributes.layer_norm_backward.axis),
         src_(find_operand(desc, EP_ROLE_SRC)),
         scale_(find_operand(desc, EP_ROLE_SCALE)),
@@ -171,7 +171,7 @@ class LayerNormBackwardPrimitive final : public ep_primitive {
     const Axes axes = normalised(launch, i);
     const RowFormat format(desc_.operands[i].dtype);
     char* const to = address_of(launch.operands[i]);
-    const ConvertFunction write = narrow(EP_DTYPE_f64, format.dtype);
+    const ConvertFunction write = narrow(EP_DTYPE_f64, format.dtype, device->simd);
     if (axes.contiguous()) return write(to, 1, sums, 1, n);
     for (int64_t k = 0; k < n; ++k) write(to + axes.offset(k) * format.size, 1, sums + k, 1, 1);
   }
@@ -212,9 +212,9 @@ Refusal LayerNormBackward::why_not(const ep_device&, const ep_primitive_desc& de
 Refusal LayerNormBackward::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out,
                                 ep_primitive_info&) {
   if (desc.operands[0].dtype == EP_DTYPE_f64) {
-    *out = make_primitive<LayerNormBackwardPrimitive<double>>(device, desc);
+    *out = make_primitive<LayerNormBackwardPrimitive<double>>(device, device, desc);
   } else {
-    *out = make_primitive<LayerNormBackwardPrimitive<float>>(device, desc);
+    *out = make_primitive<LayerNormBackwardPrimitive<float>>(device, device, desc);
   }
   return {};
 }

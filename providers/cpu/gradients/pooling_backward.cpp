@@ -15,9 +15,9 @@ namespace {
 template <class T>
 class PoolingBackwardPrimitive final : public ep_primitive {
  public:
-  explicit PoolingBackwardPrimitive(const ep_primitive_desc& desc)
+  PoolingBackwardPrimitive(const ep_device& on, const ep_primitive_desc& desc)
       : desc_(desc),
-        format_(desc.operands[0].dtype),
+        format_(desc.operands[0].dtype, on.simd),
         gradient_(find_operand(desc, EP_ROLE_GRADIENT)),
         indices_(find_operand(desc, EP_ROLE_INDICES)) {}
 
@@ -149,9 +149,9 @@ Refusal PoolingBackward::why_not(const ep_device&, const ep_primitive_desc& desc
 Refusal PoolingBackward::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out,
                               ep_primitive_info&) {
   if (wide_dtype(desc.operands[0].dtype) == EP_DTYPE_f64) {
-    *out = make_primitive<PoolingBackwardPrimitive<double>>(device, desc);
+    *out = make_primitive<PoolingBackwardPrimitive<double>>(device, device, desc);
   } else {
-    *out = make_primitive<PoolingBackwardPrimitive<float>>(device, desc);
+    *out = make_primitive<PoolingBackwardPrimitive<float>>(device, device, desc);
   }
   return {};
 }

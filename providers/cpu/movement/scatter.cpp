@@ -66,19 +66,22 @@ struct Combine {
   }
 };
 
-// Updates whose type differs from the type of the positions.
+// Updates whose type differs from the type of the positions. Blocks of them are converted together.
 template <int32_t op, class T>
 struct Convert {
   using Place = T;
+  using Converted = Combine<op, T>;
   static constexpr bool keeps_last = false;
   const RowFormat& format;
 
   void one(char* place, const char* update) const { row(place, update, 1); }
   void row(char* place, const char* update, int64_t n) const {
-    for (int64_t i = 0; i < n; ++i) {
-      T value;
-      format.read(&value, 1, update + i * format.size, 1, 1);
-      Combine<op, T>().one(place + i * static_cast<int64_t>(sizeof(T)), reinterpret_cast<const char*>(&value));
+    constexpr int64_t block = 256;
+    T values[block];
+    for (int64_t i = 0; i < n; i += block) {
+      const int64_t count = std::min(block, n - i);
+      format.read(values, 1, update + i * format.size, 1, count);
+      Converted().row(place + i * static_cast<int64_t>(sizeof(T)), reinterpret_cast<const char*>(values), count);
     }
   }
 };
@@ -176,6 +179,21 @@ void scatter_equals(const Strip& strip, int64_t first, int64_t last, const Apply
 // Consecutive equal positions do not wait for each other's stores.
 template <class Index, class Apply>
 void scatter_strip(const Strip& strip, BadIndex* bad, const Apply& apply) {
+  if constexpr (requires { typename Apply::Converted; }) {
+    typename Apply::Place values[longest_span];
+    for (int64_t first = 0; first < strip.n; first += longest_span) {
+      Strip part = strip;
+      part.n = std::min(longest_span, strip.n - first);
+      const char* const updates = strip.updates + first * strip.update_step;
+      apply.format.read(values, 1, updates, strip.update_step / apply.format.size, part.n);
+      part.updates = reinterpret_cast<const char*>(values);
+      part.update_step = sizeof(typename Apply::Place);
+      part.indices += first * strip.index_step * static_cast<int64_t>(sizeof(Index));
+      part.places += first * strip.line_step;
+      scatter_strip<Index>(part, bad, typename Apply::Converted());
+    }
+    return;
+  }
   constexpr int64_t size = sizeof(typename Apply::Place);
   const bool whole = strip.low == 0 && strip.high == strip.length;
   const bool dense =
@@ -214,14 +232,15 @@ struct Walk {
 
 class ScatterPrimitive final : public ep_primitive {
  public:
-  explicit ScatterPrimitive(const ep_primitive_desc& desc)
+  ScatterPrimitive(const ep_device& on, const ep_primitive_desc& desc)
       : desc_(desc),
         at_(desc.attributes.scatter),
         src_(find_operand(desc, EP_ROLE_SRC)),
         updates_(find_operand(desc, EP_ROLE_SRC_B)),
         indices_(find_operand(desc, EP_ROLE_INDICES)),
         size_(dtype_size(desc.operands[0].dtype)),
-        format_(desc.operands[0].dtype),
+        format_(is_floating(desc.operands[0].dtype) ? RowFormat(desc.operands[0].dtype, on.simd)
+                                                    : RowFormat::stored(desc.operands[0].dtype)),
         wide_indices_(desc.operands[indices_].dtype == EP_DTYPE_i64),
         moves_(at_.op == EP_SCATTER_ASSIGN),
         staged_(!moves_ && !format_.same) {}
@@ -651,7 +670,7 @@ class ScatterPrimitive final : public ep_primitive {
       using Place = typename std::decay_t<decltype(apply)>::Place;
       if constexpr (std::is_same_v<std::decay_t<decltype(apply)>, Combine<EP_SCATTER_ADD, Place>> &&
                     std::is_integral_v<Place>) {
-        if (format_.same && add_in_tables<Place>(launch, places, bad, to)) return;
+        if (add_in_tables<Place>(launch, places, bad, to)) return;
       }
       scatter(launch, places, lines, bad, apply, to, sizeof(Place));
     });
@@ -673,6 +692,12 @@ class ScatterPrimitive final : public ep_primitive {
     switch (format_.compute) {
       case EP_DTYPE_f32: return with_op<float>(visit);
       case EP_DTYPE_f64: return with_op<double>(visit);
+      case EP_DTYPE_i8: return with_op<int8_t>(visit);
+      case EP_DTYPE_i16: return with_op<int16_t>(visit);
+      case EP_DTYPE_i32: return with_op<int32_t>(visit);
+      case EP_DTYPE_u8: return with_op<uint8_t>(visit);
+      case EP_DTYPE_u16: return with_op<uint16_t>(visit);
+      case EP_DTYPE_u32: return with_op<uint32_t>(visit);
       case EP_DTYPE_u64: return with_op<uint64_t>(visit);
       default: return with_op<int64_t>(visit);
     }
@@ -688,8 +713,10 @@ class ScatterPrimitive final : public ep_primitive {
   }
   template <int32_t op, class T, class Visit>
   void with_format(const Visit& visit) const {
-    if (format_.same) return visit(Combine<op, T>());
-    visit(Convert<op, T>{format_});
+    if constexpr (std::is_same_v<T, float>) {  // the only type in which others are combined
+      if (!format_.same) return visit(Convert<op, T>{format_});
+    }
+    visit(Combine<op, T>());
   }
 
   ep_primitive_desc desc_;
@@ -739,7 +766,7 @@ Refusal Scatter::why_not(const ep_device&, const ep_primitive_desc& desc, ep_sup
 }
 
 Refusal Scatter::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
-  *out = make_primitive<ScatterPrimitive>(device, desc);
+  *out = make_primitive<ScatterPrimitive>(device, device, desc);
   return {};
 }
 

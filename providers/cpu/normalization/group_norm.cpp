@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "providers/cpu/normalization/normalization.h"
+#include "providers/cpu/normalization/sum_of.h"
 #include "providers/cpu/rows/kernel.h"
 #include "providers/cpu/rows/row_primitive.h"
 
@@ -25,11 +26,9 @@ Axes inner_axes(const OperandShape& shape, int64_t groups) {
 }
 
 void moments_f64(const double* src, int64_t n, double eps, double* out_mean, double* out_inv_std) {
-  double sum = 0;
-  for (int64_t i = 0; i < n; ++i) sum += src[i];
-  *out_mean = sum / static_cast<double>(n);
-  double squares = 0;
-  for (int64_t i = 0; i < n; ++i) squares += (src[i] - *out_mean) * (src[i] - *out_mean);
+  const double mean = sum_of(n, [src](int64_t i) { return src[i]; }) / static_cast<double>(n);
+  const double squares = sum_of(n, [src, mean](int64_t i) { return (src[i] - mean) * (src[i] - mean); });
+  *out_mean = mean;
   *out_inv_std = 1.0 / std::sqrt(squares / static_cast<double>(n) + eps);
 }
 

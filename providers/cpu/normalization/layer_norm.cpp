@@ -1,24 +1,14 @@
 // layer_norm and rms_norm over the axes from `axis` to the last.
+#include <algorithm>
 #include <cmath>
 
 #include "providers/cpu/normalization/normalization.h"
+#include "providers/cpu/normalization/sum_of.h"
 #include "providers/cpu/rows/kernel.h"
 #include "providers/cpu/rows/row_primitive.h"
 
 namespace tenon::provider::cpu {
 namespace {
-
-// The sum of f(i) for i < n, in eight independent partial sums.
-template <class F>
-double sum_of(int64_t n, const F& f) {
-  double parts[8] = {};
-  int64_t i = 0;
-  for (; i + 8 <= n; i += 8) {
-    for (int64_t k = 0; k < 8; ++k) parts[k] += f(i + k);
-  }
-  for (; i < n; ++i) parts[0] += f(i);
-  return ((parts[0] + parts[4]) + (parts[1] + parts[5])) + ((parts[2] + parts[6]) + (parts[3] + parts[7]));
-}
 
 void layer_norm_f64(double* dst, const double* src, const double* scale, const double* shift, int64_t n, double eps,
                     double* out_mean, double* out_inv_std) {
@@ -78,21 +68,37 @@ class LayerNormPrimitive final : public RowPrimitive {
     const bool in_place = launch.operands[0].memory == launch.operands[roles_.src].memory;
     const bool stream = direct && !in_place && rows * n * format_.size > stream_bytes;
     const double eps = launch.scalars[0].value.f64;
+    // Short rows without gaps are converted together, as many as the buffer of one row holds.
+    const bool dense =
+        dst_row.contiguous() && src_row.contiguous() && dst_outer.contiguous(n) && src_outer.contiguous(n);
+    const int64_t together = dense && !format_.same ? stack_row / std::max<int64_t>(n, 1) : 1;
     for_rows(launch, rows, rows * n / 2, [&](int64_t begin, int64_t end, char* buffer) {
       const void* scale = parameters(launch, roles_.scale, buffer);
       const void* shift = parameters(launch, roles_.shift, buffer + n * 8);
       char* spare = buffer + 2 * n * 8;
-      for (int64_t row = begin; row < end; ++row) {
+      const auto compute_row = [&](int64_t row, char* result, const void* from) {
+        double mean = 0;
+        double inv_std = 0;
+        compute(result, from, scale, shift, n, eps, stream, &mean, &inv_std);
+        store(launch, roles_.mean, row, mean);
+        store(launch, roles_.inv_std, row, inv_std);
+      };
+      for (int64_t row = begin; row < end && together > 1; row += together) {
+        const int64_t count = std::min(together, end - row);
+        format_.read(spare, 1, address_of(launch.operands[roles_.src]) + row * n * format_.size, 1, count * n);
+        for (int64_t k = 0; k < count; ++k) {
+          char* const values = spare + k * n * format_.compute_size;
+          compute_row(row + k, values, values);
+        }
+        format_.write(address_of(launch.operands[0]) + row * n * format_.size, 1, spare, 1, count * n);
+      }
+      for (int64_t row = begin; row < end && together <= 1; ++row) {
         const void* from = format_.fetch(address_of(launch.operands[roles_.src]) + src_outer.offset(row) * format_.size,
                                          src_row, spare);
         char* to = address_of(launch.operands[0]) + dst_outer.offset(row) * format_.size;
         char* result = direct ? to : spare;
-        double mean = 0;
-        double inv_std = 0;
-        compute(result, from, scale, shift, n, eps, stream, &mean, &inv_std);
+        compute_row(row, result, from);
         if (!direct) format_.put(to, dst_row, result);
-        store(launch, roles_.mean, row, mean);
-        store(launch, roles_.inv_std, row, inv_std);
       }
       if (stream) store_fence();
     });

@@ -78,12 +78,17 @@ class SoftmaxPrimitive final : public RowPrimitive {
   }
 
  private:
-  // True if memory neighbours, in both operands, belong to different rows.
+  static constexpr int64_t fewest_columns = 16;
+  static constexpr int64_t many_rows = 64;
+
+  // True if memory neighbours, in both operands, belong to different rows. A few long columns become rows instead: they
+  // would fill their vectors and a large buffer badly.
   bool has_columns(const Axes& dst_row, const Axes& src_row, const Axes& dst, const Axes& src) const {
     const int32_t last = dst.rank - 1;
     const bool there = format_.compute == EP_DTYPE_f32 || softmax_.wide_columns != nullptr;
     return there && last >= 0 && dst.strides[last] == 1 && src.strides[last] == 1 && dst.dims[last] > 1 &&
-           dst_row.strides[0] > 1 && src_row.strides[0] > 1;
+           dst_row.strides[0] > 1 && src_row.strides[0] > 1 &&
+           (dst.dims[last] >= fewest_columns || dst_row.dims[0] < many_rows);
   }
 
   template <class T>

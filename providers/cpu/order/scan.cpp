@@ -1,6 +1,7 @@
-// scan, in one of two ways. If other elements are adjacent, they become lanes: each row is combined with a block of
-// states. Otherwise a line is read in pieces. Chunks of a long line are first combined separately, so that several
-// threads can continue from there. Chunks have one length for any number of threads.
+// scan, in one of three ways. If other elements are adjacent, they become lanes: each row is combined with a block of
+// states. Short lines without gaps are read together. Otherwise a line is read in pieces. Chunks of a long line are
+// first combined separately, so that several threads can continue from there. Chunks have one length for any number of
+// threads.
 #include <algorithm>
 
 #include "providers/cpu/order/lines.h"
@@ -13,6 +14,8 @@ namespace {
 
 constexpr int64_t piece = 512;             // elements converted at a time
 constexpr int64_t chunk_length = 1 << 15;  // chunk of a long line
+constexpr int64_t least_lanes = 3;
+constexpr int64_t few = 32;  // elements of a line that is too short for vectors
 
 class ScanPrimitive final : public ep_primitive {
  public:
@@ -67,7 +70,8 @@ class ScanPrimitive final : public ep_primitive {
     const Lines dst(desc_, launch, 0, at_.axis);
     const Lines positions(desc_, launch, positions_, at_.axis);
     const int32_t lane = src.outer.rank - 1;
-    const bool lanes = lane >= 0 && src.stride != 1 && src.outer.strides[lane] == 1 && src.outer.dims[lane] >= 8;
+    const bool lanes =
+        lane >= 0 && src.stride != 1 && src.outer.strides[lane] == 1 && src.outer.dims[lane] >= least_lanes;
     constexpr bool likes_lines = has_line<Op> && !has_lanes<Op> && !Op::is_quick;
     if (lanes && !likes_lines && src.length <= INT32_MAX) return by_lanes<Op>(src, dst, positions);
     const int64_t count = src.outer.count();
@@ -76,12 +80,49 @@ class ScanPrimitive final : public ep_primitive {
       for (int64_t line = 0; line < count; ++line) long_line<Op>(src, dst, positions, line, cost);
       return;
     }
+    const bool together = src.length <= few && is_dense(src) && is_dense(dst) && (!positions || is_dense(positions));
     parallel(threads_, count * cost, [&](int32_t part, int32_t parts) {
+      if (together) {
+        return short_lines<Op>(src, dst, positions, count * part / parts, count * (part + 1) / parts);
+      }
       for (int64_t line = count * part / parts; line < count * (part + 1) / parts; ++line) {
         typename Op::State state = Op::start(ends_);
         stretch<Op, true>(src, dst, positions, line, 0, src.length, &state);
       }
     });
+  }
+
+  // True if each line follows the one before it without a gap.
+  static bool is_dense(const Lines& lines) {
+    return lines.outer.rank > 0 && (lines.stride == 1 || lines.length == 1) && lines.outer.contiguous(lines.length);
+  }
+
+  // Scans lines [begin, end), which are dense, as many as a piece holds at a time.
+  template <class Op>
+  void short_lines(const Lines& src, const Lines& dst, const Lines& positions, int64_t begin, int64_t end) const {
+    using T = typename Op::Element;
+    alignas(64) T given[piece];
+    alignas(64) T made[piece];
+    const int64_t length = src.length, most = piece / length;
+    const int64_t first = at_.reverse != 0 ? length - 1 : 0, way = at_.reverse != 0 ? -1 : 1;
+    const typename Op::State start = Op::start(ends_);
+    for (int64_t line = begin; line < end; line += most) {
+      const int64_t count = std::min(most, end - line), n = count * length;
+      const char* const from = src.base + line * length * format_.size;
+      char* const to = dst.base + line * length * format_.size;
+      const T* const x = format_.same ? reinterpret_cast<const T*>(from) : given;
+      T* const y = format_.same ? reinterpret_cast<T*>(to) : made;
+      int64_t* const places = positions ? reinterpret_cast<int64_t*>(positions.base) + line * length : nullptr;
+      if (!format_.same) format_.read(given, 1, from, 1, n);
+      for (int64_t k = 0; k < count; ++k) {
+        typename Op::State state = start;
+        for (int64_t i = first, left = length; left > 0; --left, i += way) {
+          const int64_t at = k * length + i;
+          step<Op, true>(x[at], y + at, places, at, i, &state);
+        }
+      }
+      if (!format_.same) format_.write(to, 1, made, 1, n);
+    }
   }
 
   // Scans a line whose chunks several threads combine.
@@ -279,23 +320,30 @@ class ScanPrimitive final : public ep_primitive {
     const int64_t places_step = positions ? positions.outer.strides[lane] : 0;
     const char* const from = src.line(first);
     char* const to = dst.line(first);
+    const bool in_place = format_.same && dst_step == 1;
+    // Rows without gaps are converted together.
+    const int64_t most = src.stride == n && dst.stride == n && dst_step == 1 ? LaneStates<Op>::most / n : 1;
     states->restart(n);
-    for (int64_t i = 0; i < src.length; ++i) {
-      const int64_t at = at_.reverse != 0 ? src.length - 1 - i : i;
-      const char* const row = from + at * src.stride * format_.size;
-      char* const out = to + at * dst.stride * format_.size;
-      const bool in_place = format_.same && dst_step == 1;
-      T* const y = in_place ? reinterpret_cast<T*>(out) : made;
-      if (!format_.same) format_.read(given, 1, row, 1, n);
-      const T* const x = format_.same ? reinterpret_cast<const T*>(row) : given;
-      if constexpr (Op::has_positions) {
-        auto* const places = reinterpret_cast<int64_t*>(positions.line(first)) + at * positions.stride;
-        states->step(x, y, places_step == 1 ? places : found, at);
-        for (int64_t l = 0; l < n && places_step != 1; ++l) places[l * places_step] = found[l];
-      } else {
-        states->step(x, y, found, at);
+    for (int64_t begin = 0; begin < src.length; begin += most) {
+      const int64_t count = std::min(most, src.length - begin);
+      const int64_t low = at_.reverse != 0 ? src.length - begin - count : begin;
+      const char* const rows = from + low * src.stride * format_.size;
+      char* const out = to + low * dst.stride * format_.size;
+      if (!format_.same) format_.read(given, 1, rows, 1, count * n);
+      for (int64_t i = 0; i < count; ++i) {
+        const int64_t row = at_.reverse != 0 ? count - 1 - i : i, at = low + row;
+        const T* const x =
+            format_.same ? reinterpret_cast<const T*>(rows + row * src.stride * format_.size) : given + row * n;
+        T* const y = in_place ? reinterpret_cast<T*>(out + row * dst.stride * format_.size) : made + row * n;
+        if constexpr (Op::has_positions) {
+          auto* const places = reinterpret_cast<int64_t*>(positions.line(first)) + at * positions.stride;
+          states->step(x, y, places_step == 1 ? places : found, at);
+          for (int64_t l = 0; l < n && places_step != 1; ++l) places[l * places_step] = found[l];
+        } else {
+          states->step(x, y, found, at);
+        }
       }
-      if (!in_place) format_.write(out, dst_step, made, 1, n);
+      if (!in_place) format_.write(out, dst_step, made, 1, count * n);
     }
   }
 

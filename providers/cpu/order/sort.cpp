@@ -65,9 +65,9 @@ class SortPrimitive final : public ep_primitive {
       }
       parallel(threads_, lines * src.length * 10, [&](int32_t part, int32_t parts) {
         char* const room = workspace + runner() * room_bytes(src.length);
-        for (int64_t line = lines * part / parts; line < lines * (part + 1) / parts; ++line) {
-          sort_line(type, src, values, positions, line, room, 1);
-        }
+        const int64_t begin = lines * part / parts, end = lines * (part + 1) / parts;
+        if (src.length <= shortest) return sort_short_lines(type, src, values, positions, begin, end);
+        for (int64_t line = begin; line < end; ++line) sort_line(type, src, values, positions, line, room, 1);
       });
     });
     return EP_STATUS_OK;
@@ -75,6 +75,8 @@ class SortPrimitive final : public ep_primitive {
 
  private:
   static constexpr int64_t worth_parts = 8192;  // elements from which on several threads read or write faster than one
+
+  static constexpr int64_t shortest = 8;  // elements of a line whose pairs are all compared without vectors
 
   // True if each thread sorts lines of its own.
   bool by_lines(int64_t lines) const { return lines >= threads_; }
@@ -245,6 +247,43 @@ class SortPrimitive final : public ep_primitive {
         moves -= insert(0, i);
     }
     return fits && moves >= 0;
+  }
+
+  // Sorts lines [begin, end). The place of an element is the number of elements before it.
+  template <class Type>
+  void sort_short_lines(const Type& type, const Lines& src, const Lines& values, const Lines& positions, int64_t begin,
+                        int64_t end) const {
+    using U = typename Type::Bits;
+    const int64_t n = src.length;
+    const U flip = descending_ ? static_cast<U>(~U{0}) : U{0};
+    const int32_t last = src.outer.rank - 1;
+    const int64_t row = last < 0 ? 1 : src.outer.dims[last];
+    const auto step = [&](const Lines& lines) { return lines && last >= 0 ? lines.outer.strides[last] : 0; };
+    const int64_t src_step = step(src), values_step = step(values), positions_step = step(positions);
+    for (int64_t line = begin; line < end;) {
+      const int64_t count = std::min(end - line, row - line % row);
+      const U* from = reinterpret_cast<const U*>(src.line(line));
+      U* to = values ? reinterpret_cast<U*>(values.line(line)) : nullptr;
+      int64_t* at = positions ? reinterpret_cast<int64_t*>(positions.line(line)) : nullptr;
+      for (int64_t k = 0; k < count; ++k, from += src_step) {
+        U elements[shortest], keys[shortest];
+        int64_t places[shortest] = {};
+        for (int64_t i = 0; i < n; ++i) {
+          elements[i] = from[i * src.stride];
+          keys[i] = static_cast<U>(type.key(elements[i]) ^ flip);
+          for (int64_t j = 0; j < i; ++j) {
+            const bool before = keys[i] < keys[j];
+            places[j] += before ? 1 : 0;
+            places[i] += before ? 0 : 1;
+          }
+        }
+        for (int64_t i = 0; i < (at != nullptr ? n : 0); ++i) at[places[i] * positions.stride] = i;
+        for (int64_t i = 0; i < (to != nullptr ? n : 0); ++i) to[places[i] * values.stride] = elements[i];
+        if (at != nullptr) at += positions_step;
+        if (to != nullptr) to += values_step;
+      }
+      line += count;
+    }
   }
 
   template <class Type>

@@ -244,7 +244,7 @@ class RandomPrimitive final : public ep_primitive {
         dtype_(desc.operands[0].dtype),
         src_(find_operand(desc, EP_ROLE_SRC)),
         kind_(kind_of(desc.attributes.random.distribution, dtype_)),
-        format_(dtype_) {}
+        format_(dtype_, on.simd) {}
 
   ep_status launch(const ep_launch& launch, ep_fault*, ep_error** error) override {
     uint64_t start[2] = {};

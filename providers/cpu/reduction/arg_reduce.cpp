@@ -9,28 +9,9 @@
 namespace tenon::provider::cpu {
 namespace {
 
-// True if `x` replaces `best`. NaN replaces every number.
-template <bool greatest, class T>
-bool better(T x, T best, bool last) {
-  if (scalar::ep_isnan(best)) return last && scalar::ep_isnan(x);
-  if (scalar::ep_isnan(x)) return true;
-  if (x == best) return last;
-  return greatest ? x > best : x < best;
-}
-
-template <bool greatest, class T>
-int64_t position(const void* row, int64_t n, bool last) {
-  const T* values = static_cast<const T*>(row);
-  int64_t found = 0;
-  for (int64_t i = 1; i < n; ++i) {
-    if (better<greatest>(values[i], values[found], last)) found = i;
-  }
-  return found;
-}
-
-template <bool greatest>
-auto position_function(int32_t compute) {
-  return compute == EP_DTYPE_u64 ? position<greatest, uint64_t> : position<greatest, int64_t>;
+ArgReduceKernels kernels_of(SimdLevel level, bool greatest, int32_t dtype) {
+  const ArgReduceKernels floats = arg_reduce_kernels(level, greatest, dtype);
+  return floats.row != nullptr ? floats : integer_arg_reduce_kernels(level, greatest, dtype);
 }
 
 class ArgReducePrimitive final : public RowPrimitive {
@@ -40,13 +21,8 @@ class ArgReducePrimitive final : public RowPrimitive {
         format_(desc.operands[1].dtype, on.simd),
         mask_(1U << desc.attributes.arg_reduce.axis),
         last_(desc.attributes.arg_reduce.last != 0),
-        stored_(arg_reduce_kernels(on.simd, is_greatest(desc), desc.operands[1].dtype)),
-        computed_(arg_reduce_kernels(on.simd, is_greatest(desc), format_.compute)) {
-    if (computed_.row == nullptr) {
-      computed_.row =
-          is_greatest(desc) ? position_function<true>(format_.compute) : position_function<false>(format_.compute);
-    }
-  }
+        stored_(kernels_of(on.simd, is_greatest(desc), desc.operands[1].dtype)),
+        computed_(kernels_of(on.simd, is_greatest(desc), format_.compute)) {}
 
   ep_status launch(const ep_launch& launch, ep_fault*, ep_error**) override {
     const OperandShape src = shape(launch.shapes, 1);
@@ -61,14 +37,36 @@ class ArgReducePrimitive final : public RowPrimitive {
       return EP_STATUS_OK;
     }
     const bool in_place = stored_.row != nullptr && row.contiguous();
-    for_rows(launch, rows, computed_.columns != nullptr ? rows * n / 8 : rows * n,
-             [&](int64_t begin, int64_t end, char* buffer) {
-               for (int64_t i = begin; i < end; ++i) {
-                 const char* const from = address_of(launch.operands[1]) + src_outer.offset(i) * format_.size;
-                 dst[dst_outer.offset(i)] =
-                     in_place ? stored_.row(from, n, last_) : computed_.row(format_.fetch(from, row, buffer), n, last_);
-               }
-             });
+    const int32_t last = src_outer.rank - 1;
+    const int64_t line = last < 0 ? 1 : src_outer.dims[last];
+    const int64_t dst_stride = last < 0 ? 1 : dst_outer.strides[last];
+    const int64_t src_stride = last < 0 ? n : src_outer.strides[last];
+    // Short rows without gaps are converted together; narrow floats are few steps of a vector each.
+    const bool together =
+        n <= few && row.contiguous() && src_stride == n && !format_.same && is_floating(format_.dtype);
+    for_rows(launch, rows, rows * n / 8 + rows, [&](int64_t begin, int64_t end, char* buffer) {
+      int64_t found[most_arg_columns];
+      for (int64_t i = begin; i < end;) {
+        const int64_t count = std::min({end - i, line - i % line, most_arg_columns});
+        const char* const from = address_of(launch.operands[1]) + src_outer.offset(i) * format_.size;
+        int64_t* const to = dst + dst_outer.offset(i);
+        int64_t* const positions = dst_stride == 1 ? to : found;
+        if (n == 1) {
+          std::fill_n(positions, count, int64_t{0});
+        } else if (together) {
+          format_.read(buffer, 1, from, 1, count * n);
+          computed_.rows(positions, buffer, n, count, n, last_);
+        } else if (in_place) {
+          stored_.rows(positions, from, src_stride, count, n, last_);
+        } else {
+          for (int64_t k = 0; k < count; ++k) {
+            positions[k] = computed_.row(format_.fetch(from + k * src_stride * format_.size, row, buffer), n, last_);
+          }
+        }
+        for (int64_t k = 0; k < (positions == to ? 0 : count); ++k) to[k * dst_stride] = positions[k];
+        i += count;
+      }
+    });
     return EP_STATUS_OK;
   }
 
@@ -78,7 +76,9 @@ class ArgReducePrimitive final : public RowPrimitive {
   }
 
  private:
-  static constexpr int64_t width = 256;  // columns per thread and call
+  static constexpr int64_t width = most_arg_columns;  // columns per thread and call
+  static constexpr int64_t few = shortest_row - 1;    // elements of a row that is too short for a vector
+  static_assert(few * most_arg_columns <= stack_row);
 
   // True if memory neighbours belong to different results, which are adjacent too.
   static bool has_columns(const Axes& row, const Axes& src, const Axes& dst) {

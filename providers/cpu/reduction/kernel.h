@@ -1,4 +1,4 @@
-// Kernels of reduce and arg_reduce over f32 and f64, per dispatch target.
+// Kernels of reduce and arg_reduce, per dispatch target.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +31,10 @@ ReduceKernels<float> reduce_kernels(SimdLevel level, int32_t op, int32_t dtype);
 template <>
 ReduceKernels<double> reduce_kernels(SimdLevel level, int32_t op, int32_t dtype);
 
+// The kernels for integers, which are reduced in their own type, whatever the number of elements per call.
+template <class T>
+ReduceKernels<T> integer_reduce_kernels(SimdLevel level, int32_t op);
+
 // Returns the function that sets values[j] = finish(values[j], count) for every j < n.
 void (*reduce_finish(SimdLevel level, int32_t op))(float* values, int64_t n, int64_t count);
 
@@ -41,9 +45,15 @@ struct ArgReduceKernels {
   // positions[j] of the `rows` elements src[j], src[row_stride + j], ...; rows is at most 2^31 - 1.
   void (*columns)(int64_t* positions, const void* src, int64_t row_stride, int64_t rows, int64_t n,
                   bool last) = nullptr;
+  // positions[i] of the n elements at src + i * row_stride, for every i < rows.
+  void (*rows)(int64_t* positions, const void* src, int64_t row_stride, int64_t rows, int64_t n, bool last) = nullptr;
 };
 
-// The kernels for elements of `dtype`, for the types of reduce_kernels. All members are NULL for others.
+// The kernels for elements of `dtype`, for the types of reduce_kernels. All members are NULL for others. `columns` is
+// given at most `most_arg_columns`.
 ArgReduceKernels arg_reduce_kernels(SimdLevel level, bool greatest, int32_t dtype);
+// The kernels for bool and integers.
+ArgReduceKernels integer_arg_reduce_kernels(SimdLevel level, bool greatest, int32_t dtype);
+inline constexpr int64_t most_arg_columns = 256;
 
 }  // namespace tenon::provider::cpu

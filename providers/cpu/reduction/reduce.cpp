@@ -21,58 +21,32 @@ constexpr int64_t block = 1024;        // elements per kernel call
 constexpr int64_t merge_after = 256;   // rows that are summed in f32 before the sum is added to the total
 constexpr int64_t longest_row = 4096;  // elements that are summed in f32
 constexpr int64_t few = 16;            // elements of a row that is too short for its own loop
+constexpr int64_t short_line = 64;     // fewer columns are reduced in groups of rows
 constexpr int64_t column_width = 256;  // columns per thread and call
 constexpr int64_t wide_width = 2048;   // the same if the rows are read from memory, not from a cache
 constexpr int64_t from_memory = int64_t{4} << 20;
 constexpr int64_t most_pieces = 64;
 
-// A reduction in one scalar type: f64 (also for the block results of f32), i64 or u64.
+// A reduction in one scalar type: f64 (also for the block results of f32) or an integer.
 template <class T>
 struct ScalarReduce {
   T (*init)();
-  T (*map)(T);
   T (*combine)(T, T);
   T (*finish)(T, T);
-  T (*block)(const void*, int64_t);  // maps and combines elements
-  // values = combine(values, map(row)) for each row
-  void (*columns)(T*, const void*, int64_t row_stride, int64_t rows, int64_t n);
-  void (*merge)(T*, const float*, int64_t);  // totals = combine(totals, sums)
+  void (*finish_all)(T*, int64_t n, T count);  // values[i] = finish(values[i], count)
+  void (*merge)(T*, const float*, int64_t);    // totals = combine(totals, sums)
   void (*merge_wide)(T*, const T*, int64_t);
 };
-
-// Several independent values, because each would wait for the previous one.
-template <int32_t op, class T>
-T block_of(const void* from, int64_t n) {
-  const T* src = static_cast<const T*>(from);
-  constexpr int64_t width = 16;
-  const scalar::Op<op> row;
-  T values[width];
-  std::fill_n(values, width, scalar::reduce_init<T>(row));
-  int64_t i = 0;
-  for (; i + width <= n; i += width) {
-    for (int64_t k = 0; k < width; ++k)
-      values[k] = scalar::reduce_combine(row, values[k], scalar::reduce_map(row, src[i + k]));
-  }
-  for (int64_t k = 0; i + k < n; ++k)
-    values[k] = scalar::reduce_combine(row, values[k], scalar::reduce_map(row, src[i + k]));
-  T value = values[0];
-  for (int64_t k = 1; k < width; ++k) value = scalar::reduce_combine(row, value, values[k]);
-  return value;
-}
-
-template <int32_t op, class T>
-void columns_of(T* values, const void* from, int64_t row_stride, int64_t rows, int64_t n) {
-  const T* src = static_cast<const T*>(from);
-  const scalar::Op<op> row;
-  for (int64_t r = 0; r < rows; ++r, src += row_stride) {
-    for (int64_t i = 0; i < n; ++i) values[i] = scalar::reduce_combine(row, values[i], scalar::reduce_map(row, src[i]));
-  }
-}
 
 template <int32_t op, class T, class B>
 void merge_of(T* totals, const B* sums, int64_t n) {
   for (int64_t i = 0; i < n; ++i)
     totals[i] = scalar::reduce_combine(scalar::Op<op>(), totals[i], static_cast<T>(sums[i]));
+}
+
+template <int32_t op, class T>
+void finish_all_of(T* values, int64_t n, T count) {
+  for (int64_t i = 0; i < n; ++i) values[i] = scalar::reduce_finish(scalar::Op<op>(), values[i], count);
 }
 
 template <class T, int32_t op>
@@ -81,11 +55,9 @@ ScalarReduce<T> scalar_of() {
   if constexpr (scalar::in_domain<T>(domain) || (domain == scalar::Domain::BOOL && !scalar::is_float<T>)) {
     using Row = scalar::Op<op>;
     return {[] { return scalar::reduce_init<T>(Row()); },
-            [](T x) { return scalar::reduce_map(Row(), x); },
             [](T x, T y) { return scalar::reduce_combine(Row(), x, y); },
             [](T x, T n) { return scalar::reduce_finish(Row(), x, n); },
-            block_of<op, T>,
-            columns_of<op, T>,
+            finish_all_of<op, T>,
             merge_of<op, T, float>,
             merge_of<op, T, T>};
   } else {
@@ -123,8 +95,8 @@ Kernels<B> kernels_of(const ep_device& on, int32_t op, const RowFormat& format) 
     return {row, reduce_kernels<B>(on.simd, op, format.compute), reduce_kernels<B>(on.simd, op, format.dtype),
             std::is_same_v<B, float> ? reduce_finish(on.simd, op) : nullptr};
   } else {
-    const ReduceKernels<B> loops = {row.block, row.columns, nullptr};
-    return {row, loops, format.same ? loops : ReduceKernels<B>{}};
+    const ReduceKernels<B> loops = integer_reduce_kernels<B>(on.simd, op);
+    return {row, loops, loops};
   }
 }
 
@@ -135,7 +107,8 @@ class ReducePrimitive final : public RowPrimitive {
 
   ReducePrimitive(const ep_device& on, const ep_primitive_desc& desc)
       : RowPrimitive(on, desc, 1),
-        format_(desc.operands[0].dtype, on.simd),
+        format_(std::is_integral_v<B> ? RowFormat::stored(desc.operands[0].dtype)
+                                      : RowFormat(desc.operands[0].dtype, on.simd)),
         kernels_(kernels_of<B>(on, desc.attributes.reduce.op, format_)),
         direct_block_(direct_block(on.simd)),
         mask_(desc.attributes.reduce.axes) {}
@@ -148,7 +121,7 @@ class ReducePrimitive final : public RowPrimitive {
     const char* from = address_of(launch.operands[1]);
     char* to = address_of(launch.operands[0]);
     const int64_t cost = split.kept_src.count() * split.reduced.count() / 8;
-    if (has_rows(split))
+    if (split.reduced.count() > 1 && has_rows(split))
       rows(split, from, to, cost);
     else if (has_columns(split))
       columns(split, from, to, cost);
@@ -164,10 +137,10 @@ class ReducePrimitive final : public RowPrimitive {
   T finished(T value, int64_t n) const { return kernels_.row.finish(value, static_cast<T>(n)); }
 
   void store(char* to, T value) const {
-    constexpr int32_t wide = std::is_same_v<T, double>    ? EP_DTYPE_f64
-                             : std::is_same_v<T, int64_t> ? EP_DTYPE_i64
-                                                          : EP_DTYPE_u64;
-    narrow(wide, format_.dtype)(to, 1, &value, 1, 1);
+    if constexpr (std::is_integral_v<T>)
+      format_.write(to, 1, &value, 1, 1);
+    else
+      narrow(EP_DTYPE_f64, format_.dtype)(to, 1, &value, 1, 1);
   }
 
   // Reduces elements [begin, end) of the reduced axes. `from` is the address of element 0.
@@ -223,7 +196,8 @@ class ReducePrimitive final : public RowPrimitive {
   static bool has_columns(const Split& split) {
     if (split.kept_src.rank == 0) return false;
     const int64_t kept = split.kept_src.strides[split.kept_src.rank - 1];
-    if (kept >= 1 && kept < split.reduced.strides[split.reduced.rank - 1]) return true;
+    const int64_t reduced = split.reduced.strides[split.reduced.rank - 1];
+    if (kept >= 1 && (kept < reduced || reduced == 0 || split.reduced.count() == 1)) return true;
     return split.reduced.count() <= few && split.kept_src.dims[split.kept_src.rank - 1] > few;
   }
 
@@ -260,7 +234,7 @@ class ReducePrimitive final : public RowPrimitive {
     if constexpr (std::is_same_v<B, float>) {
       kernels_.finish(values, n, count);
     } else {
-      for (int64_t i = 0; i < n; ++i) values[i] = kernels_.row.finish(values[i], static_cast<B>(count));
+      kernels_.row.finish_all(values, n, static_cast<B>(count));
     }
   }
 
@@ -309,6 +283,17 @@ class ReducePrimitive final : public RowPrimitive {
     const int64_t src_stride = split.kept_src.strides[split.kept_src.rank - 1];
     const bool direct = kernels_.stored.columns != nullptr && src_stride == 1;
     std::fill_n(totals, n, kernels_.row.init());
+    // Short rows without gaps form groups, which are rows of more columns.
+    const int64_t members = n <= 4 ? 64 : 16;
+    if (direct && n < short_line && split.reduced.rank == 1 && row_stride == n) {
+      for (; begin + members <= end;) {
+        const int64_t groups = std::min((end - begin) / members, merge_after);
+        std::fill_n(sums, members * n, static_cast<B>(kernels_.row.init()));
+        kernels_.stored.columns(sums, from + begin * n * format_.size, members * n, groups, members * n);
+        for (int64_t member = 0; member < members; ++member) merge(totals, sums + member * n, n);
+        begin += groups * members;
+      }
+    }
     for (int64_t row = begin; row < end;) {
       const int64_t until = std::min(end, row + merge_after);
       std::fill_n(sums, n, static_cast<B>(kernels_.row.init()));
@@ -323,11 +308,15 @@ class ReducePrimitive final : public RowPrimitive {
           kernels_.wide.columns(sums, buffer, n, count, n);
         row += count;
       }
-      if constexpr (std::is_same_v<B, T>)
-        kernels_.row.merge_wide(totals, sums, n);
-      else
-        kernels_.row.merge(totals, sums, n);
+      merge(totals, sums, n);
     }
+  }
+
+  void merge(T* totals, const B* sums, int64_t n) const {
+    if constexpr (std::is_same_v<B, T>)
+      kernels_.row.merge_wide(totals, sums, n);
+    else
+      kernels_.row.merge(totals, sums, n);
   }
 
   void finish_columns(const Split& split, char* to, int64_t rows, int64_t n, const T* totals) const {
@@ -368,19 +357,19 @@ Refusal Reduce::why_not(const ep_device&, const ep_primitive_desc& desc, ep_supp
   return {};
 }
 
-Refusal Reduce::simd_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info) {
-  if (desc.operand_count > 1 && !is_floating(wide_dtype(desc.operands[1].dtype))) {
-    return Refusal::because("%s is reduced element by element", dtype_name(desc.operands[1].dtype));
-  }
-  return why_not(device, desc, info);
-}
-
 Refusal Reduce::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
-  switch (wide_dtype(desc.operands[1].dtype)) {
-    case EP_DTYPE_f32: *out = make_primitive<ReducePrimitive<float>>(device, device, desc); break;
-    case EP_DTYPE_f64: *out = make_primitive<ReducePrimitive<double>>(device, device, desc); break;
+  switch (desc.operands[1].dtype) {
+    case EP_DTYPE_i8: *out = make_primitive<ReducePrimitive<int8_t>>(device, device, desc); break;
+    case EP_DTYPE_i16: *out = make_primitive<ReducePrimitive<int16_t>>(device, device, desc); break;
+    case EP_DTYPE_i32: *out = make_primitive<ReducePrimitive<int32_t>>(device, device, desc); break;
+    case EP_DTYPE_i64: *out = make_primitive<ReducePrimitive<int64_t>>(device, device, desc); break;
+    case EP_DTYPE_bool:
+    case EP_DTYPE_u8: *out = make_primitive<ReducePrimitive<uint8_t>>(device, device, desc); break;
+    case EP_DTYPE_u16: *out = make_primitive<ReducePrimitive<uint16_t>>(device, device, desc); break;
+    case EP_DTYPE_u32: *out = make_primitive<ReducePrimitive<uint32_t>>(device, device, desc); break;
     case EP_DTYPE_u64: *out = make_primitive<ReducePrimitive<uint64_t>>(device, device, desc); break;
-    default: *out = make_primitive<ReducePrimitive<int64_t>>(device, device, desc); break;
+    case EP_DTYPE_f64: *out = make_primitive<ReducePrimitive<double>>(device, device, desc); break;
+    default: *out = make_primitive<ReducePrimitive<float>>(device, device, desc); break;
   }
   return {};
 }

@@ -43,7 +43,12 @@ class ReduceBytes final : public ep_primitive {
     const int64_t step = split.kept_dst.strides[split.kept_dst.rank - 1];
     const auto store = [&](int64_t first, int64_t count, const uint8_t* found) {
       uint8_t* at = to + split.kept_dst.offset(first);
-      for (int64_t k = 0; k < count; ++k) at[k * step] = (found[k] != 0) != kAll ? 1 : 0;
+      const auto value = [&](int64_t k) -> uint8_t { return (found[k] != 0) != kAll ? 1 : 0; };
+      if (step == 1) {
+        for (int64_t k = 0; k < count; ++k) at[k] = value(k);
+      } else {
+        for (int64_t k = 0; k < count; ++k) at[k * step] = value(k);
+      }
     };
     if (pieces == 1) {
       parallel(device->threads, outputs * n / 16, [&](int32_t part, int32_t parts) {
@@ -92,7 +97,7 @@ class ReduceBytes final : public ep_primitive {
     for (int64_t i = first; i < last;) {
       const int64_t count = std::min(last - i, length - i % length);
       const uint8_t* at = from + axes.offset(i);
-      if (stride == 1 && step >= count && count <= 8) {
+      if (stride == 1 && step >= count && count > 1 && count <= 8) {
         short_rows(found, at, step, n, count);
       } else if (stride == 1 && (step != 1 || count > n)) {
         for (int64_t k = 0; k < n; ++k) found[k] |= row(at + k * step, count);

@@ -336,6 +336,42 @@ int64_t arg_row(const void* from, int64_t n, bool last) {
   return find(src, n, last, [best](V<T> x) HWY_ATTR { return hn::Eq(x, best); });
 }
 
+// True if `x` replaces `best`, without branches.
+template <bool greatest, bool last, class T>
+HWY_INLINE bool replaces_one(T x, T best) {
+  const bool number = greatest ? (last ? x >= best : x > best) : (last ? x <= best : x < best);
+  const bool nan = x != x, best_nan = best != best;
+  return (number && !best_nan) || (nan && (last || !best_nan));
+}
+
+template <bool greatest, bool last, class S>
+HWY_INLINE void short_arg_rows(int64_t* positions, const S* src, int64_t row_stride, int64_t rows, int64_t n) {
+  using T = Computed<S>;
+  for (int64_t i = 0; i < rows; ++i, src += row_stride) {
+    T best = hn::GetLane(load_one(src));
+    int64_t at = 0;
+    for (int64_t k = 1; k < n; ++k) {
+      const T x = hn::GetLane(load_one(src + k));
+      const bool better = replaces_one<greatest, last>(x, best);
+      best = better ? x : best;
+      at = better ? k : at;
+    }
+    positions[i] = at;
+  }
+}
+
+template <bool greatest, class S>
+void arg_rows(int64_t* positions, const void* from, int64_t row_stride, int64_t rows, int64_t n, bool last) {
+  const S* src = static_cast<const S*>(from);
+  if (n >= shortest_row) {
+    for (int64_t i = 0; i < rows; ++i) positions[i] = arg_row<greatest, S>(src + i * row_stride, n, last);
+  } else if (last) {
+    short_arg_rows<greatest, true>(positions, src, row_stride, rows, n);
+  } else {
+    short_arg_rows<greatest, false>(positions, src, row_stride, rows, n);
+  }
+}
+
 template <bool greatest, bool last, int width, class S>
 HWY_INLINE void arg_column_vectors(int64_t* positions, const S* src, int64_t row_stride, int64_t rows) {
   using T = Computed<S>;
@@ -436,8 +472,8 @@ Finish finish_f32(int32_t op) {
 
 template <class S>
 ArgReduceKernels arg_table_of(bool greatest) {
-  if (greatest) return {arg_row<true, S>, arg_columns<true, S>};
-  return {arg_row<false, S>, arg_columns<false, S>};
+  if (greatest) return {arg_row<true, S>, arg_columns<true, S>, arg_rows<true, S>};
+  return {arg_row<false, S>, arg_columns<false, S>, arg_rows<false, S>};
 }
 
 ArgReduceKernels arg_table(bool greatest, int32_t dtype) {

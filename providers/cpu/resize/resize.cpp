@@ -97,7 +97,7 @@ class BlendPrimitive final : public ep_primitive {
     const Axes outer_src = part_of(work.src, 0, lead), outer_dst = part_of(work.dst, 0, lead);
     const Axes inner_src = part_of(work.src, lead, work.rank), inner_dst = part_of(work.dst, lead, work.rank);
     const double fill = launch.scalar_count > 0 ? launch.scalars[0].value.f64 : 0;
-    const RowFormat format(desc_.operands[0].dtype);
+    const RowFormat format(desc_.operands[0].dtype, device->simd);
     const char* const from = address_of(launch.operands[1]);
     char* const to = address_of(launch.operands[0]);
     const int64_t blocks = outer_dst.count();

@@ -19,6 +19,15 @@ RowFormat::RowFormat(int32_t dtype_in, SimdLevel level)
       write(narrow(compute, dtype_in, level)),
       same(dtype_in == compute) {}
 
+RowFormat RowFormat::stored(int32_t dtype) {
+  RowFormat format;
+  format.dtype = format.compute = dtype;
+  format.size = format.compute_size = dtype_size(dtype);
+  format.read = format.write = move_elements(format.size);
+  format.same = true;
+  return format;
+}
+
 namespace {
 
 // Calls move(offset in storage, element number, length, stride) for each run along the innermost axis.

@@ -60,6 +60,8 @@ struct RowFormat {
 
   // `level` affects only the speed of `read` and `write`.
   explicit RowFormat(int32_t dtype = EP_DTYPE_f32, SimdLevel level = SimdLevel::baseline);
+  // The format of elements that are computed in their own type.
+  static RowFormat stored(int32_t dtype);
 
   // The address of the row at `base`: the row in place if in_place(row), else a copy in `buffer`.
   const void* fetch(const char* base, const Axes& row, void* buffer) const;

@@ -138,8 +138,9 @@ TEST_P(NarrowReduce, RowsThatEndWithinAVector) {
 }
 
 TEST_P(NarrowReduce, ColumnsThatEndWithinAVector) {
-  for (const int64_t length : {1, 5, 16, 17, 63, 65, 127, 128, 129, 255, 257, 300, 1031})
+  for (const int64_t length : {1, 3, 4, 5, 9, 16, 17, 63, 65, 127, 128, 129, 255, 257, 300, 1031})
     compare_all({517, length, length + length % 3}, 1);
+  for (const int64_t length : {1, 2, 3, 4, 9, 17, 63}) compare_all({4011, length, length}, 1);
 }
 
 TEST_P(NarrowReduce, BothAxesToOne) {
