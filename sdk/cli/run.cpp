@@ -7,6 +7,7 @@
 
 #include "core/graph/execute/check_kernels.h"
 #include "core/interpreter/execution_report.h"
+#include "core/interpreter/launch_terms.h"
 #include "primitives/text/format.h"
 #include "primitives/text/progress.h"
 #include "primitives/text/visible.h"
@@ -46,6 +47,7 @@ json executions_json(const std::vector<onnx::NodeExecution>& executions) {
                     {"device", p.device},
                     {"provider", p.provider},
                     {"implementation", p.implementation},
+                    {"plain", is_plain(p.implementation)},
                     {"rung", p.rung},
                     {"reason", p.reason},
                     {"bytes_copied", p.bytes_copied},
@@ -59,9 +61,13 @@ void print_executions(const std::vector<onnx::NodeExecution>& executions) {
       {"node", "name", "operator", "op", "device", "implementation", "rung", "tier", "bytes copied", "reason"}};
   for (const onnx::NodeExecution& p : executions) {
     rows.push_back({p.node < 0 ? "-" : fmt::format("{}", p.node), p.node_name, p.op_type, p.op, p.device,
-                    p.implementation, p.rung, p.tier, fmt::format("{}", p.bytes_copied), p.reason});
+                    implementation_text(p.implementation), p.rung, p.tier, fmt::format("{}", p.bytes_copied),
+                    p.reason});
   }
   print_table(rows);
+  const auto plain = std::count_if(executions.begin(), executions.end(),
+                                   [](const onnx::NodeExecution& p) { return is_plain(p.implementation); });
+  if (plain != 0) std::printf("* a loop that is not optimised: %td of %zu launches\n", plain, executions.size());
 }
 
 struct Times {

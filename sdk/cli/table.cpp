@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "core/interpreter/launch_terms.h"
 #include "primitives/text/format.h"
 #include "primitives/text/visible.h"
 
@@ -27,6 +28,10 @@ void print_table(const std::vector<std::vector<std::string>>& given) {
     line.erase(line.find_last_not_of(' ') + 1);
     std::printf("%s\n", line.c_str());
   }
+}
+
+std::string implementation_text(const std::string& implementation) {
+  return is_plain(implementation) ? implementation + " *" : implementation;
 }
 
 std::string time_text(double ms) { return ms < 1 ? fmt::format("{:.1f} us", ms * 1000) : fmt::format("{:.2f} ms", ms); }

@@ -9,7 +9,7 @@
 
 #include "core/graph/passes/match.h"
 #include "core/graph/passes/passes.h"
-#include "core/interpreter/penalty.h"
+#include "core/interpreter/launch_terms.h"
 #include "core/ops/attributes.h"
 #include "core/tensor/factory.h"
 
@@ -202,7 +202,8 @@ class Pattern {
     call.attributes = &kWhole;
     call.outputs = {&output, 1};
     call.precision = graph_.node(product_).precision;
-    return penalty_of(call, graph_[query_].device).ok();
+    const Result<LaunchTerms> terms = launch_terms(call, graph_[query_].device);
+    return terms.ok() && !is_plain(terms.value().implementation);
   }
 
   ValueId put(Node node) {

@@ -1,10 +1,15 @@
-// Turns the ops that follow a product into epilogues (ep_api.h), which the product applies before it stores.
+// Turns the ops that follow a product into epilogues (ep_api.h), which the product applies before it stores. The device
+// is asked first: an epilogue that would make the product slower stays an op.
 #include <algorithm>
 #include <cmath>
 
+#include "core/device/device_state.h"
+#include "core/graph/passes/hint_call.h"
 #include "core/graph/passes/match.h"
 #include "core/graph/passes/passes.h"
+#include "core/interpreter/order.h"
 #include "core/ops/rules/epilogue.h"
+#include "core/tensor/factory.h"
 #include "primitives/table/table.h"
 
 namespace tenon::graph {
@@ -38,7 +43,7 @@ class Product {
     if (after.dtype != made().dtype || !same_dims(after.dims, made().dims)) return false;
     Node taken = node();
     taken.results.clear();
-    if (!take(next, &taken)) return false;
+    if (!take(next, &taken) || is_slower(taken)) return false;
     taken.label = node().label;
     const NodeId both = graph_.insert(next, std::move(taken));
     graph_.replace(result(graph_, next), result(graph_, both));
@@ -46,6 +51,42 @@ class Product {
     graph_.erase(id_);
     id_ = both;
     return true;
+  }
+
+  // How well a device serves a product.
+  enum class Service : uint8_t { refused, plain, fast };
+
+  // True if the device serves `taken` worse than the product as it is, row-major or channels-last. False if sizes are
+  // not known.
+  bool is_slower(const Node& taken) const {
+    for (const bool channels_last : {false, true}) {
+      const std::optional<Service> before = service(node(), channels_last);
+      const std::optional<Service> after = service(taken, channels_last);
+      if (before && after && *after < *before) return true;
+    }
+    return false;
+  }
+
+  std::optional<Service> service(const Node& of, bool channels_last) const {
+    std::vector<Tensor> inputs(of.inputs.size());
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (of.inputs[i] == 0) continue;
+      const Value& value = graph_[of.inputs[i]];
+      const std::optional<Dims> dims = hint_dims(graph_, value);
+      if (!dims || value.device == nullptr) return std::nullopt;
+      const bool has_order = dims->rank() >= 3 && dims->rank() <= 5;
+      if (channels_last && i == 0 && (!has_order || !is(graph_, id_, OpId::conv))) return std::nullopt;
+      const bool weight = i == 1;
+      const Dims strides = value.constant.defined()                ? value.constant.strides()
+                           : channels_last && has_order && !weight ? channels_last_strides(*dims)
+                                                                   : contiguous_strides(*dims);
+      inputs[i] = make_meta(value.device, {value.dtype, *dims, strides});
+    }
+    Node asked = of;
+    asked.results = node().results;
+    const HintCall call(asked, std::move(inputs));
+    const std::optional<LaunchTerms> terms = call.terms(device_of(graph_, node()));
+    return !terms ? Service::refused : is_plain(terms->implementation) ? Service::plain : Service::fast;
   }
 
   bool take(NodeId next, Node* taken) const {

@@ -11,12 +11,11 @@
 #include <optional>
 
 #include "core/device/device_state.h"
+#include "core/graph/passes/hint_call.h"
 #include "core/graph/passes/match.h"
 #include "core/graph/passes/min_cut.h"
 #include "core/graph/passes/passes.h"
-#include "core/interpreter/inference.h"
 #include "core/interpreter/order.h"
-#include "core/interpreter/penalty.h"
 #include "core/ops/attributes.h"
 #include "core/tensor/factory.h"
 
@@ -24,44 +23,6 @@ namespace tenon::graph {
 namespace {
 
 enum Order : size_t { kRowMajor, kChannelsLast };
-
-// A node as a call at hint sizes, on tensors without data.
-class HintCall {
- public:
-  HintCall(const Node& node, std::vector<Tensor> inputs) : inputs_(std::move(inputs)), outputs_(node.results.size()) {
-    for (const Tensor& input : inputs_) pointers_.push_back(input.defined() ? &input : nullptr);
-    call_.op = node.op;
-    call_.inputs = pointers_;
-    call_.scalars = node.scalars;
-    call_.attributes = node.attributes.data();
-    call_.device = node.device;
-    call_.outputs = outputs_;
-    call_.precision = node.precision;
-    call_.epilogues = node.epilogues;
-  }
-  HintCall(const HintCall&) = delete;
-  HintCall& operator=(const HintCall&) = delete;
-
-  // The strides of result `i`; nothing if these inputs are not possible.
-  std::optional<Dims> strides(size_t i) const {
-    if (call_.op->form == OpForm::view) {
-      TensorImpl view;
-      return call_.op->view(call_, &view).ok() ? std::optional(view.strides) : std::nullopt;
-    }
-    std::vector<TensorMeta> metas;
-    return infer_outputs(call_, &metas).ok() ? std::optional(metas[i].strides) : std::nullopt;
-  }
-  // Nothing if the device refuses these strides.
-  std::optional<uint64_t> penalty(DeviceState* device) const {
-    const Result<uint64_t> answer = penalty_of(call_, device);
-    return answer.ok() ? std::optional(answer.value()) : std::nullopt;
-  }
-
- private:
-  std::vector<Tensor> inputs_, outputs_;
-  std::vector<const Tensor*> pointers_;
-  OpCall call_;
-};
 
 // A value with channels, at hint sizes.
 struct Placed {
@@ -101,21 +62,11 @@ class Layouts {
     return id;
   }
 
-  std::optional<Dims> hint_dims(const Value& value) const {
-    Dims dims;
-    for (SymDim dim : value.dims) {
-      const std::optional<int64_t> hint = dim.is_number() ? dim.number() : graph_.arena().hint(dim);
-      if (!hint) return std::nullopt;
-      dims.push_back(*hint);
-    }
-    return dims;
-  }
-
   void place(ValueId id) {
     const Value& value = graph_[id];
     Placed& placed = placed_[id];
     if (value.dtype == DType::none || value.device == nullptr) return;
-    const std::optional<Dims> dims = hint_dims(value);
+    const std::optional<Dims> dims = hint_dims(graph_, value);
     if (!dims) return;
     const Dims given = value.constant.defined() ? value.constant.strides() : contiguous_strides(*dims);
     placed.metas[kRowMajor] = placed.metas[kChannelsLast] = {value.dtype, *dims, given};
@@ -199,7 +150,8 @@ class Layouts {
     const std::vector<Order> row_major(node.inputs.size(), kRowMajor);
     DeviceState* device = device_of(graph_, node);
     const auto penalty = [&](const std::vector<Order>& orders) {
-      return HintCall(node, inputs_in(node, orders)).penalty(device).value_or(moved);
+      const std::optional<LaunchTerms> terms = HintCall(node, inputs_in(node, orders)).terms(device);
+      return terms ? terms->penalty : moved;
     };
     cut_.add_cost(side, MinCut::kSecond, penalty(channels_last));
     cut_.add_cost(MinCut::kFirst, side, penalty(row_major));
@@ -245,9 +197,9 @@ class Layouts {
       return strides && same_layout(dims, *strides, contiguous_strides(dims)) ? 0 : bytes;
     }
     DeviceState* device = device_of(graph_, node);
-    const std::optional<uint64_t> with = call.penalty(device), without = plain.penalty(device);
+    const std::optional<LaunchTerms> with = call.terms(device), without = plain.terms(device);
     if (!with) return without ? bytes : 0;
-    return *with - std::min(*with, without.value_or(0));
+    return with->penalty - std::min(with->penalty, without ? without->penalty : 0);
   }
 
   // Lets the node `side` of the cut read `value`: in its own order, or in a copy that other readers on that side share.

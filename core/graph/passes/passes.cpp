@@ -45,7 +45,7 @@ constexpr Pass kPasses[] = {
     {"batch_norm", "folds batch norms into the weights of the convolution before", kRounding,
      everywhere<fold_batch_norms>},
     {"merge", "merges products of one row by several constant matrices", kRounding, everywhere<merge_products>},
-    {"epilogues", "adds the ops after a product to its launch as epilogues", kRounding, everywhere<take_epilogues>},
+    {"epilogues", "adds the ops after a product to its launch, if the device has a fast kernel for both", kRounding, everywhere<take_epilogues>},
     {"dead_code", "removes nodes that no output needs", "", everywhere<remove_dead_code>},
     {"layout", "makes values channels-last where that costs least", kOrder, everywhere<choose_orders>},
     {"fuse", "fuses nodes that one kernel can compute into one node", kOrder, fuse},

@@ -17,16 +17,6 @@ bool is_channels_first(const ep_operand_desc& operand) {
   return true;
 }
 
-// True if `other` is laid out like DST.
-bool lies_as_dst(const ep_primitive_desc& desc, const ep_operand_desc& other) {
-  const ep_operand_desc& dst = desc.operands[0];
-  for (int32_t axis = 0; axis < dst.rank; ++axis) {
-    if (other.rank != dst.rank || other.dims[axis] != dst.dims[axis]) return false;
-    if (dst.dims[axis] != 1 && other.strides[axis] != dst.strides[axis]) return false;
-  }
-  return true;
-}
-
 // The steps of a Finish, in order.
 enum class Place : uint8_t { other, low, high, none };
 

@@ -11,6 +11,9 @@
 
 namespace tenon::provider::cpu {
 
+// True if `other` has the dims of the result of `desc` and is laid out like it. Pure.
+bool lies_as_dst(const ep_primitive_desc& desc, const ep_operand_desc& other);
+
 // The reason why a Tail cannot compute the epilogues of `desc` from number `first` on. Pure.
 Refusal why_no_tail(const ep_device& device, const ep_primitive_desc& desc, uint32_t first);
 
@@ -29,6 +32,7 @@ class Tail {
     MapKernel kernel;
     int32_t arity;
     int32_t scalar;  // first launch scalar: the second operand (arity 2), or the parameters a and b (arity 1)
+    int32_t other;   // operand number of the second operand, laid out like the result; -1: it is a scalar
   };
 
   // Processes elements [begin, end) in memory order.

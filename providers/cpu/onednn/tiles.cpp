@@ -5,6 +5,9 @@
 #include <memory>
 #include <vector>
 
+#include "providers/cpu/elementwise/tail.h"
+#include "providers/cpu/onednn/epilogue.h"
+#include "providers/cpu/threads/lease.h"
 #include "providers/cpu/threads/stop.h"
 
 namespace tenon::provider::cpu {
@@ -24,8 +27,11 @@ struct Tile {
 
 class TiledPrimitive : public ep_primitive {
  public:
-  TiledPrimitive(std::vector<Owned> primitives, std::vector<Tile> tiles)
-      : primitives_(std::move(primitives)), tiles_(std::move(tiles)) {
+  TiledPrimitive(std::vector<Owned> primitives, std::vector<Tile> tiles, Tail tail, int64_t nanoseconds)
+      : primitives_(std::move(primitives)),
+        tiles_(std::move(tiles)),
+        tail_(std::move(tail)),
+        nanoseconds_(nanoseconds) {
     for (const Owned& each : primitives_) workspace_ = std::max(workspace_, each->workspace(nullptr));
   }
 
@@ -42,6 +48,9 @@ class TiledPrimitive : public ep_primitive {
       const ep_status status = tile.primitive->launch(part, out_fault, error);
       if (status != EP_STATUS_OK) return status;
     }
+    if (tail_.empty()) return EP_STATUS_OK;
+    const WideLease lease(device->threads, nanoseconds_);
+    tail_.run(launch, lease.width());
     return EP_STATUS_OK;
   }
   uint64_t workspace(const ep_shape*) const override { return workspace_; }
@@ -50,13 +59,17 @@ class TiledPrimitive : public ep_primitive {
  private:
   std::vector<Owned> primitives_;  // one for each size of a tile
   std::vector<Tile> tiles_;
+  Tail tail_;  // runs over the whole result, since a tile may have gaps
+  int64_t nanoseconds_;
   uint64_t workspace_ = 0;
 };
 
-// The descriptor of the tile that begins at `begin` and is `lengths` long, and where its operands begin.
+// The descriptor of the tile that begins at `begin` and is `lengths` long, without the epilogues of a Tail, and where
+// its operands begin.
 ep_primitive_desc tile_of(const ep_primitive_desc& desc, const Tiling& tiling, const Lengths& begin,
                           const Lengths& lengths, Tile* tile) {
   ep_primitive_desc part = desc;
+  part.epilogue_count = post_op_count(desc);
   for (uint32_t i = 0; i < desc.operand_count; ++i) {
     ep_operand_desc& operand = part.operands[i];
     tile->offsets[i] = 0;
@@ -119,7 +132,8 @@ Refusal make_tiles(ep_device& device, const ep_primitive_desc& desc, const Tilin
     tiles.push_back(tile);
   } while (next_tile(desc, tiling, &begin));
   info.host_bytes += tiles.size() * sizeof(Tile);
-  *out = make_primitive<TiledPrimitive>(device, std::move(primitives), std::move(tiles));
+  *out = make_primitive<TiledPrimitive>(device, std::move(primitives), std::move(tiles),
+                                        Tail(device, desc, post_op_count(desc)), tiled_from);
   return {};
 }
 

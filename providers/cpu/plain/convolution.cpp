@@ -1,7 +1,7 @@
 // convolution and transposed convolution on any floating type, element by element, accumulated in double.
 #include <vector>
 
-#include "providers/cpu/onednn/onednn.h"
+#include "providers/cpu/plain/apart.h"
 #include "providers/cpu/plain/epilogue.h"
 #include "providers/cpu/plain/plain.h"
 #include "providers/cpu/rows/row.h"
@@ -170,17 +170,6 @@ class ConvolutionPrimitive final : public ep_primitive {
   int32_t bias_;
 };
 
-// True if a faster implementation supports the convolution but not its epilogues; the host then separates the
-// epilogues.
-bool is_faster_apart(const ep_device& device, const ep_primitive_desc& desc) {
-  if (desc.epilogue_count == 0 || is_dynamic(desc)) return false;
-  ep_primitive_desc bare = desc;
-  bare.epilogue_count = 0;
-  while (bare.operands[bare.operand_count - 1].role >= EP_ROLE_EPILOGUE_0) bare.operands[--bare.operand_count] = {};
-  ep_support_info ignored{};
-  return !OneDnnConvolution::why_not(device, bare, ignored) || !Widened::why_not(device, bare, ignored);
-}
-
 }  // namespace
 
 Refusal PlainConvolution::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info) {
@@ -195,7 +184,7 @@ Refusal PlainConvolution::why_not(const ep_device& device, const ep_primitive_de
     if (is_scalar(operand) || !is_row_float(operand.dtype))
       return Refusal::because("operand %u is not a tensor of floats", i);
   }
-  if (is_faster_apart(device, desc)) return Refusal::because("others are faster if the host separates these epilogues");
+  if (Refusal refusal = why_not_together(device, desc)) return refusal;
   info.flags = EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES;
   return why_no_plain_epilogues(desc, device.simd, wide_dtype(dtype));
 }

@@ -2,7 +2,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "providers/cpu/onednn/onednn.h"
+#include "providers/cpu/plain/apart.h"
 #include "providers/cpu/plain/epilogue.h"
 #include "providers/cpu/plain/plain.h"
 #include "providers/cpu/rows/row.h"
@@ -123,8 +123,7 @@ Refusal PlainMatmul::why_not(const ep_device& device, const ep_primitive_desc& d
       return Refusal::because("operand %u is %s, the result %s", i, dtype_name(operand.dtype), dtype_name(dtype));
   }
   if (desc.epilogue_count != 0 && !is_floating(dtype)) return Refusal::because("epilogues on %s", dtype_name(dtype));
-  if (OneDnnMatmul::is_faster_apart(device, desc))
-    return Refusal::because("oneDNN is faster if the host separates the epilogues over bf16");
+  if (Refusal refusal = why_not_together(device, desc)) return refusal;
   info.flags = EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES;
   return why_no_plain_epilogues(desc, device.simd, compute);
 }

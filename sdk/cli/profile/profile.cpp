@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/device/trace.h"
+#include "core/interpreter/launch_terms.h"
 #include "primitives/text/format.h"
 #include "primitives/text/progress.h"
 #include "sdk/cli/commands.h"
@@ -130,7 +131,7 @@ void print_nodes(const ModelProfile& profile, uint32_t count) {
     }
     rows.push_back({time_text(node.ms), fmt::format("{:.1f} %", sum > 0 ? node.ms / sum * 100 : 0),
                     node.node < 0 ? "-" : fmt::format("{}", node.node), node.name, node.op_type, node.op,
-                    node.implementation, node.rung, node.bytes == 0 ? "-" : bytes_text(node.bytes),
+                    implementation_text(node.implementation), node.rung, node.bytes == 0 ? "-" : bytes_text(node.bytes),
                     rate_text(node.bandwidth(), profile.limits.bandwidth),
                     rate_text(node.arithmetic(), profile.limits.arithmetic)});
   }
@@ -140,6 +141,16 @@ void print_nodes(const ModelProfile& profile, uint32_t count) {
                     "", ""});
   }
   print_table(rows);
+  size_t plain = 0;
+  double plain_ms = 0;
+  for (const NodeTime& node : profile.nodes) {
+    if (!is_plain(node.implementation)) continue;
+    ++plain;
+    plain_ms += node.ms;
+  }
+  if (plain == 0) return;
+  std::printf("* a loop that is not optimised: %zu of %zu rows, %.1f %% of the time\n", plain, profile.nodes.size(),
+              sum > 0 ? plain_ms / sum * 100 : 0);
 }
 
 void print_profile(const ModelProfile& profile, uint32_t count) {
@@ -169,6 +180,7 @@ json as_json(const ModelProfile& profile) {
                      {"op", node->op},
                      {"device", node->device},
                      {"implementation", node->implementation},
+                     {"plain", is_plain(node->implementation)},
                      {"rung", node->rung},
                      {"bytes", node->bytes},
                      {"flops", node->flops},

@@ -142,8 +142,11 @@ class profile:
         total = sum(row.seconds for row in self.rows)
         text = f"{'op':28} {'device':10} {'implementation':16} {'launches':>9} {'total ms':>10} {'mean us':>10} {'share':>6} {'copied MiB':>10}\n"
         for row in self.rows:
-            text += (f"{row.op:28} {row.device:10} {row.implementation:16} {row.launches:9} {row.seconds * 1e3:10.3f} {row.seconds / row.launches * 1e6:10.1f} "
+            implementation = row.implementation + " *" if row.implementation == "plain" else row.implementation
+            text += (f"{row.op:28} {row.device:10} {implementation:16} {row.launches:9} {row.seconds * 1e3:10.3f} {row.seconds / row.launches * 1e6:10.1f} "
                      f"{row.seconds / total if total else 0:6.1%} {row.bytes_copied / 2**20:10.2f}\n")
+        if plain := [row for row in self.rows if row.implementation == "plain"]:
+            text += f"* a loop that is not optimised: {sum(row.launches for row in plain)} launches, {sum(row.seconds for row in plain) * 1e3:.3f} ms\n"
         text += f"{sum(row.launches for row in self.rows)} launches, {total * 1e3:.3f} ms in them, of {self.seconds * 1e3:.3f} ms\n"
         for device, stats in self.memory.items():
             before, after, peak = (stats[name] / 2**20 for name in ("before", "after", "peak"))

@@ -37,6 +37,23 @@ def make_network(path):
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]), path)
 
 
+def check_plain(tool, folder):
+    """Launches of loops that are not optimised are marked, in the table and in JSON, by `profile` and by `run`."""
+    model = folder / "plain.onnx"
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [64, 4, 8])
+    y = helper.make_tensor_value_info("y", TensorProto.INT64, [64, 1, 8])
+    nodes = [helper.make_node("Sin", ["x"], ["s"]), helper.make_node("ArgMax", ["s"], ["y"], axis=1)]
+    onnx.save(helper.make_model(helper.make_graph(nodes, "g", [x], [y]), opset_imports=[helper.make_opsetid("", 13)]), model)
+    for command, key in (["profile", model, "--repeat", 5], "nodes"), (["run", model, "-i", "x=random", "--report"], "executions"):
+        nodes = json.loads(tool.run(*command, "--json").stdout)[key]
+        for node in nodes:
+            tool.claim(node["plain"] == (node["implementation"] == "plain"), f"{node}")
+        text = tool.run(*command).stdout
+        plain = sum(node["plain"] for node in nodes)
+        tool.claim(text.count("plain *") == plain, f"{plain} marked: {text}")
+        tool.claim(("* a loop that is not optimised" in text) == (plain > 0), text)
+
+
 def check_profile(tool, folder):
     run, claim = tool.run, tool.claim
     model = folder / "network.onnx"
@@ -109,6 +126,7 @@ def check_completion(tool):
 def main():
     tool = Tool(sys.argv[1])
     with tempfile.TemporaryDirectory() as name:
+        check_plain(tool, pathlib.Path(name))
         check_profile(tool, pathlib.Path(name))
     check_ops(tool)
     check_completion(tool)

@@ -12,6 +12,7 @@
 #include "core/graph/regions/control_flow.h"
 #include "core/graph/text.h"
 #include "core/graph/verify.h"
+#include "core/interpreter/execution_report.h"
 #include "core/ops/decompose/decompose.h"
 #include "core/ops/functors/positions.h"
 #include "core/ops/ops.h"
@@ -388,6 +389,26 @@ TEST(Passes, AProductTakesFourEpilogues) {
       "epilogues", in,
       [](const TensorList& x) -> TensorList { return {tanh(relu(tanh(relu(tanh(matmul(x[0], x[0]))))))}; },
       "matmul+tanh+relu+tanh+relu tanh");
+}
+
+TEST(Passes, AProductTakesAResidualAfterAnActivation) {
+  const TensorList in{random_tensor({96, 96}, 1)};
+  expect_pass(
+      "epilogues", in, [](const TensorList& x) -> TensorList { return {add(x[0], tanh(matmul(x[0], x[0])))}; },
+      "matmul+tanh+add");
+}
+
+// A device may have a fast kernel for the product alone, and only a loop that is not optimised with its epilogues.
+TEST(Passes, NoEpilogueMakesAProductPlain) {
+  const Program block = [](const TensorList& x) -> TensorList { return {add(x[0], relu(matmul(x[0], x[0])))}; };
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    const TensorList in{cast(random_tensor({96, 96}, 1), dtype)};
+    Graph graph = record(in, block);
+    take_epilogues(&graph, {});
+    ExecutionScope scope;
+    run(prepare(graph, {.fuse = false}), in);
+    for (const ExecutionEntry& entry : scope.take()) EXPECT_NE(entry.implementation, "plain") << dtype_name(dtype);
+  }
 }
 
 TEST(Passes, AnUnknownPassIsAnErrorThatNamesTheNearest) {

@@ -1,5 +1,5 @@
 // The penalty of an order of strides, as stated by the CPU provider.
-#include "core/interpreter/penalty.h"
+#include "core/interpreter/launch_terms.h"
 
 #include <gtest/gtest.h>
 
@@ -21,7 +21,8 @@ class Asking final : public Interpreter {
   std::string name() const override { return "the asking interpreter"; }
   bool host_value_known(const Tensor&) override { return true; }
   void apply(const OpCall& call) override {
-    if (call.op->form == OpForm::kernel) penalty = value_or_throw(penalty_of(call, value_or_throw(device_of(call))));
+    if (call.op->form == OpForm::kernel)
+      penalty = value_or_throw(launch_terms(call, value_or_throw(device_of(call)))).penalty;
     eager_interpreter().apply(call);
   }
   uint64_t penalty = 0;

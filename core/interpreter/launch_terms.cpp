@@ -1,4 +1,4 @@
-#include "core/interpreter/penalty.h"
+#include "core/interpreter/launch_terms.h"
 
 #include <algorithm>
 #include <vector>
@@ -10,13 +10,13 @@
 
 namespace tenon {
 
-Result<uint64_t> penalty_of(const OpCall& call, DeviceState* device) {
-  if (call.op->form != OpForm::elementwise && call.op->form != OpForm::kernel) return uint64_t{0};
+Result<LaunchTerms> launch_terms(const OpCall& call, DeviceState* device) {
+  if (call.op->form != OpForm::elementwise && call.op->form != OpForm::kernel) return LaunchTerms{};
   std::vector<TensorMeta> outputs;
   TENON_RETURN_IF_ERROR(infer_outputs(call, &outputs));
   if (std::any_of(outputs.begin(), outputs.end(),
                   [](const TensorMeta& output) { return element_count(output.dims) == 0; })) {
-    return uint64_t{0};
+    return LaunchTerms{};
   }
   LoweredCall lowered;
   TENON_RETURN_IF_ERROR(lower_call(call, outputs, &lowered));
@@ -27,7 +27,10 @@ Result<uint64_t> penalty_of(const OpCall& call, DeviceState* device) {
   const ep_primitive_desc& desc = lowered.lowering.desc;
   const ep_status code = device->ops.primitive_support(device->handle, &desc, &info, &error);
   TENON_RETURN_IF_ERROR(loader::take_error(code, error, {}));
-  return std::min(info.penalty_bytes, descriptor::greatest_penalty(desc));
+  LaunchTerms terms;
+  if (info.implementation.size != 0) terms.implementation.assign(info.implementation.data, info.implementation.size);
+  terms.penalty = std::min(info.penalty_bytes, descriptor::greatest_penalty(desc));
+  return terms;
 }
 
 }  // namespace tenon

@@ -1,0 +1,46 @@
+#include "core/graph/passes/hint_call.h"
+
+#include <utility>
+
+#include "core/interpreter/inference.h"
+
+namespace tenon::graph {
+
+std::optional<Dims> hint_dims(const Graph& graph, const Value& value) {
+  Dims dims;
+  for (SymDim dim : value.dims) {
+    const std::optional<int64_t> hint = dim.is_number() ? dim.number() : graph.arena().hint(dim);
+    if (!hint) return std::nullopt;
+    dims.push_back(*hint);
+  }
+  return dims;
+}
+
+HintCall::HintCall(const Node& node, std::vector<Tensor> inputs)
+    : inputs_(std::move(inputs)), outputs_(node.results.size()) {
+  for (const Tensor& input : inputs_) pointers_.push_back(input.defined() ? &input : nullptr);
+  call_.op = node.op;
+  call_.inputs = pointers_;
+  call_.scalars = node.scalars;
+  call_.attributes = node.attributes.data();
+  call_.device = node.device;
+  call_.outputs = outputs_;
+  call_.precision = node.precision;
+  call_.epilogues = node.epilogues;
+}
+
+std::optional<Dims> HintCall::strides(size_t i) const {
+  if (call_.op->form == OpForm::view) {
+    TensorImpl view;
+    return call_.op->view(call_, &view).ok() ? std::optional(view.strides) : std::nullopt;
+  }
+  std::vector<TensorMeta> metas;
+  return infer_outputs(call_, &metas).ok() ? std::optional(metas[i].strides) : std::nullopt;
+}
+
+std::optional<LaunchTerms> HintCall::terms(DeviceState* device) const {
+  Result<LaunchTerms> answer = launch_terms(call_, device);
+  return answer.ok() ? std::optional(std::move(answer.value())) : std::nullopt;
+}
+
+}  // namespace tenon::graph
