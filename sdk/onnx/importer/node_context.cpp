@@ -224,6 +224,21 @@ std::optional<std::vector<int64_t>> NodeContext::integers(std::string_view name)
   return attribute->ints;
 }
 
+std::span<const float> NodeContext::float_list(std::string_view name) const {
+  const Attribute* attribute = find(name, Attribute::Kind::numbers);
+  return attribute == nullptr ? std::span<const float>() : attribute->floats;
+}
+
+std::span<const int64_t> NodeContext::integer_list(std::string_view name) const {
+  const Attribute* attribute = find(name, Attribute::Kind::integers);
+  return attribute == nullptr ? std::span<const int64_t>() : attribute->ints;
+}
+
+std::span<const std::string> NodeContext::text_list(std::string_view name) const {
+  const Attribute* attribute = find(name, Attribute::Kind::texts);
+  return attribute == nullptr ? std::span<const std::string>() : attribute->strings;
+}
+
 int64_t NodeContext::normalise_axis(int64_t axis, int64_t rank) const {
   if (axis < -rank || axis >= rank) {
     invalid(fmt::format("axis {} is outside [{}, {})", axis, -rank, rank));

@@ -96,8 +96,20 @@ class NodeContext {
   std::string text(std::string_view name, std::string_view initial) const;
   // Empty if the attribute is absent.
   std::optional<std::vector<int64_t>> integers(std::string_view name) const;
+  // The list of an attribute, which lives as long as the node; empty if the node lacks it.
+  std::span<const float> float_list(std::string_view name) const;
+  std::span<const int64_t> integer_list(std::string_view name) const;
+  std::span<const std::string> text_list(std::string_view name) const;
   const Attribute* find(std::string_view name) const;
   const Attribute& require(std::string_view name, Attribute::Kind kind) const;
+
+  // What `make()` built from attributes in the first run of the node on this device: a translator builds nothing twice
+  // that depends on attributes alone. `make` must not read inputs; before it calls ops, it calls require_eager().
+  // The result lives as long as the node. `name` distinguishes several results of one type.
+  template <class T, class Make>
+  const T& kept(std::string_view name, Make make) const {
+    return node_.kept.get<T>(name, device_.state(), std::move(make));
+  }
 
   // The attribute `axis`, from 0 to rank - 1 (to rank if `end` is true).
   int64_t axis(int64_t initial, int32_t rank, bool end = false) const;

@@ -11,6 +11,7 @@
 
 #include "core/tensor/labels.h"
 #include "core/tensor/tensor.h"
+#include "sdk/onnx/importer/kept.h"
 #include "sdk/onnx/onnx.h"
 #include "sdk/onnx/tensors/tensor_data.h"
 
@@ -50,6 +51,7 @@ struct Node {
   std::map<std::string, Attribute, std::less<>> attributes;
   const Schema* schema = nullptr;          // NULL: unknown operator
   const Translator* translator = nullptr;  // NULL: not translated
+  mutable Kept kept;                       // what the translator built from the attributes
 };
 
 // The graph of an attribute: a branch, or the body of a loop. All values of a model are numbered together, so its nodes

@@ -13,22 +13,19 @@ namespace {
 using Ints = std::vector<int64_t>;
 using Strings = std::vector<std::string>;
 
-Value list_of(const Ints& numbers) {
+Value list_of(std::span<const int64_t> numbers) {
   return Tensor::copy_from_host(numbers.data(), {static_cast<int64_t>(numbers.size())}, DType::i64, Device::host());
 }
-Value list_of(const Strings& words) { return Value::strings({static_cast<int64_t>(words.size())}, words); }
-
-Strings texts(NodeContext& n, std::string_view name) {
-  return n.find(name) == nullptr ? Strings() : n.require(name, Attribute::Kind::texts).strings;
-}
+Value list_of(Strings words) { return Value::strings({static_cast<int64_t>(words.size())}, std::move(words)); }
 
 // One map for each row of the matrix. A list is a matrix with one row.
 ValueList zip_map(NodeContext& n) {
-  const Strings words = texts(n, "classlabels_strings");
-  const Ints numbers = n.integers("classlabels_int64s").value_or(Ints());
+  const std::span<const std::string> words = n.text_list("classlabels_strings");
+  const std::span<const int64_t> numbers = n.integer_list("classlabels_int64s");
   if (words.empty() == numbers.empty()) n.invalid("it must have labels of one type, strings or integers");
   const Tensor x = n.rank(0) == 1 ? unsqueeze(n.input(0), 0) : n.input(0);
-  const Value keys = words.empty() ? list_of(numbers) : list_of(words);
+  const Value& keys = n.kept<Value>(
+      "keys", [&] { return words.empty() ? list_of(numbers) : list_of(Strings(words.begin(), words.end())); });
   if (x.rank() != 2 || x.dim(1) != keys.dims()[0])
     n.invalid(fmt::format("its input of shape {} does not fit {} labels", n.dims(0), keys.dims()[0]));
   return {Value::maps(keys, x)};
@@ -49,7 +46,7 @@ std::vector<T> numbers_in(const Value& list) {
 
 // For each key of `wanted`, its position among the keys; -1 if it is missing.
 template <class Key>
-Ints places(const std::vector<Key>& keys, const std::vector<Key>& wanted) {
+Ints places(const std::vector<Key>& keys, std::span<const Key> wanted) {
   std::map<Key, int64_t> place;
   for (size_t i = 0; i < keys.size(); ++i) place.emplace(keys[i], static_cast<int64_t>(i));
   Ints found;
@@ -80,8 +77,8 @@ Value values_at(NodeContext& n, const Value& values, const Ints& at) {
 
 ValueList dict_vectorizer(NodeContext& n) {
   const Value& map = given_map(n);
-  const Strings words = texts(n, "string_vocabulary");
-  const Ints numbers = n.integers("int64_vocabulary").value_or(Ints());
+  const std::span<const std::string> words = n.text_list("string_vocabulary");
+  const std::span<const int64_t> numbers = n.integer_list("int64_vocabulary");
   if (words.empty() == numbers.empty()) n.invalid("it must have either string_vocabulary or int64_vocabulary");
   const bool of_words = map.keys().kind() == Value::Kind::strings;
   if (of_words == words.empty()) n.invalid("the keys of its map are not of the type of its vocabulary");
@@ -97,7 +94,7 @@ Value cast_values(NodeContext& n, const Value& values) {
     if (of_words) return values;
     Strings words;
     for (const double number : numbers_in<double>(values)) words.push_back(text::to_text(number, true));
-    return list_of(words);
+    return list_of(std::move(words));
   }
   if (to != "TO_FLOAT" && to != "TO_INT64")
     n.invalid(fmt::format("its cast_to is '{}'; TO_FLOAT and TO_INT64 are translated", to));
@@ -131,7 +128,7 @@ ValueList cast_map(NodeContext& n) {
     order.clear();
     for (int64_t i = 0; i < length; ++i) order.push_back(i);
   }
-  return {values_at(n, cast_values(n, map.values()), places(keys, order))};
+  return {values_at(n, cast_values(n, map.values()), places(keys, std::span<const int64_t>(order)))};
 }
 
 constexpr Translator kMapsRows[] = {

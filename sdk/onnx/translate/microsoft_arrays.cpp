@@ -239,7 +239,9 @@ TensorList image_scaler(NodeContext& n) {
   const std::vector<float>& bias = n.require("bias", Attribute::Kind::numbers).floats;
   if (x.rank() != 4 || x.dim(1) != static_cast<int64_t>(bias.size()))
     n.invalid(fmt::format("its bias has {} numbers for an input of shape {}", bias.size(), x.dims()));
-  const Tensor by_channel = Tensor::copy_from_host(bias.data(), {x.dim(1), 1, 1}, DType::f32, n.device());
+  const Tensor& by_channel = n.kept<Tensor>("bias", [&] {
+    return Tensor::copy_from_host(bias.data(), {x.dim(1), 1, 1}, DType::f32, n.device());
+  });
   return {add(scaled, cast(by_channel, x.dtype()))};
 }
 

@@ -137,7 +137,8 @@ TensorList matmul_of_table(NodeContext& n) {
   const Tensor places =
       flatten(stack({bitwise_right_shift(bytes, Scalar(4)), bitwise_and(bytes, Scalar(15))}, -1), 0, 1);
   const float* numbers = n.require("quant_type", Attribute::Kind::integer).i == 0 ? kFp4 : kNf4;
-  const Tensor table = Tensor::copy_from_host(numbers, {16}, DType::f32, n.device());
+  const Tensor& table =
+      n.kept<Tensor>("table", [&] { return Tensor::copy_from_host(numbers, {16}, DType::f32, n.device()); });
   const Tensor values = gather_slices(table, 0, cast(narrow(places, 0, 0, count), DType::i64));
   const Tensor scales = narrow(repeat_interleave(cast(reshape(n.input(2), {-1}), DType::f32), block, 0), 0, 0, count);
   const Tensor weights = reshape(mul(values, scales), {rows, columns});

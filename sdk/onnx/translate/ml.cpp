@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <numeric>
+#include <unordered_map>
 
 #include "core/ops/ops.h"
 #include "core/ops/size_list.h"
@@ -17,10 +18,7 @@ using Floats = std::vector<float>;
 using Ints = std::vector<int64_t>;
 using Strings = std::vector<std::string>;
 
-Strings texts(NodeContext& n, std::string_view name) {
-  return n.find(name) == nullptr ? Strings() : n.require(name, Attribute::Kind::texts).strings;
-}
-int64_t length(const Floats& values) { return static_cast<int64_t>(values.size()); }
+int64_t length(std::span<const float> values) { return static_cast<int64_t>(values.size()); }
 
 TensorList array_feature_extractor(NodeContext& n) {
   const Tensor x = n.rank(0) == 1 ? unsqueeze(n.input(0), 0) : n.input(0);
@@ -46,13 +44,12 @@ TensorList feature_vectorizer(NodeContext& n) {
 TensorList imputer(NodeContext& n) {
   const Tensor& x = n.input(0);
   const bool whole = is_integer(x.dtype());
-  Floats values = numbers_of(n, "imputed_value_floats");
-  const Ints ints = n.integers("imputed_value_int64s").value_or(Ints());
+  const std::span<const float> values = n.float_list("imputed_value_floats");
+  const std::span<const int64_t> ints = n.integer_list("imputed_value_int64s");
   const int64_t count = whole ? static_cast<int64_t>(ints.size()) : length(values);
   if (x.rank() == 0 || count == 0 || (count != 1 && count != x.dim(-1)))
     n.invalid(fmt::format("{} imputed values do not fit shape {}", count, x.dims()));
-  const Tensor imputed =
-      whole ? Tensor::copy_from_host(ints.data(), {count}, DType::i64, n.device()) : on_device(n, values, {count});
+  const Tensor imputed = kept_tensor(n, whole ? "imputed_value_int64s" : "imputed_value_floats", {count});
   if (whole) return {where(eq(x, Scalar(n.integer("replaced_value_int64", 0))), cast(imputed, x.dtype()), x)};
   const double replaced = n.number("replaced_value_float", 0.0);
   return {where(std::isnan(replaced) ? isnan(x) : eq(x, Scalar(replaced)), cast(imputed, x.dtype()), x)};
@@ -70,39 +67,68 @@ TensorList normalizer(NodeContext& n) {
 
 TensorList scaler(NodeContext& n) {
   const Tensor x = cast(n.input(0), DType::f32);
-  const Floats offset = numbers_of(n, "offset"), scale = numbers_of(n, "scale");
-  for (const Floats* values : {&offset, &scale}) {
-    if (x.rank() == 0 || (values->size() > 1 && length(*values) != x.dim(-1)))
-      n.invalid(fmt::format("{} numbers do not fit shape {}", values->size(), x.dims()));
+  const std::span<const float> offset = n.float_list("offset"), scale = n.float_list("scale");
+  for (const std::span<const float> values : {offset, scale}) {
+    if (x.rank() == 0 || (values.size() > 1 && length(values) != x.dim(-1)))
+      n.invalid(fmt::format("{} numbers do not fit shape {}", values.size(), x.dims()));
   }
-  const Tensor moved = offset.empty() ? x : sub(x, on_device(n, offset, {length(offset)}));
-  return {scale.empty() ? moved : mul(moved, on_device(n, scale, {length(scale)}))};
+  const Tensor moved = offset.empty() ? x : sub(x, kept_tensor(n, "offset", {length(offset)}));
+  return {scale.empty() ? moved : mul(moved, kept_tensor(n, "scale", {length(scale)}))};
 }
 
+// The first position of each key; NaN is a key, too.
+template <class Key>
+class Places {
+ public:
+  static constexpr size_t kNone = SIZE_MAX;
+
+  explicit Places(std::span<const Key> keys) {
+    for (size_t i = 0; i < keys.size(); ++i) {
+      if (keys[i] != keys[i]) {
+        nan_ = std::min(nan_, i);
+      } else {
+        places_.emplace(keys[i], i);
+      }
+    }
+  }
+  // kNone if there is no such key.
+  size_t operator[](const Key& key) const {
+    if (key != key) return nan_;
+    const auto found = places_.find(key);
+    return found == places_.end() ? kNone : found->second;
+  }
+
+ private:
+  std::unordered_map<Key, size_t> places_;
+  size_t nan_ = kNone;
+};
+
 ValueList one_hot_encoder(NodeContext& n) {
-  const Strings words = texts(n, "cats_strings");
-  const Ints numbers = n.integers("cats_int64s").value_or(Ints());
+  const std::span<const std::string> words = n.text_list("cats_strings");
+  const std::span<const int64_t> numbers = n.integer_list("cats_int64s");
   const bool zeros_allowed = n.flag("zeros", true);
-  Ints places;
+  std::vector<size_t> places;
   if (!words.empty()) {
     if (n.value(0).kind() != Value::Kind::strings) n.invalid("its categories are strings, but its input is not");
-    for (const std::string& word : n.value(0).strings())
-      places.push_back(std::find(words.begin(), words.end(), word) - words.begin());
+    const auto& place = n.kept<Places<std::string>>("categories", [&] { return Places(words); });
+    for (const std::string& word : n.value(0).strings()) places.push_back(place[word]);
   } else {
-    for (int64_t number : n.elements<int64_t>(0))
-      places.push_back(std::find(numbers.begin(), numbers.end(), number) - numbers.begin());
+    const auto& place = n.kept<Places<int64_t>>("categories", [&] { return Places(numbers); });
+    for (const int64_t number : n.elements<int64_t>(0)) places.push_back(place[number]);
   }
   const size_t categories = std::max(words.size(), numbers.size());
   Floats result(places.size() * categories, 0.0f);
   for (size_t i = 0; i < places.size(); ++i) {
-    const auto place = static_cast<size_t>(places[i]);
-    if (place == categories && !zeros_allowed) n.invalid("an element is in no category");
-    if (place < categories) result[i * categories + place] = 1.0f;
+    if (places[i] < categories) {
+      result[i * categories + places[i]] = 1.0f;
+    } else if (!zeros_allowed) {
+      n.invalid("an element is in no category");
+    }
   }
   Dims dims = n.value(0).dims();
   if (dims.rank() == EP_MAX_RANK) n.invalid(fmt::format("the result would have more than {} axes", EP_MAX_RANK));
   dims.push_back(static_cast<int64_t>(categories));
-  return {on_device(n, result, dims)};
+  return {Tensor::copy_from_host(result.data(), dims, DType::f32, n.device())};
 }
 
 // ---- dictionaries: strings or numbers to strings or numbers ----
@@ -118,12 +144,14 @@ struct Column {
 Column column(NodeContext& n, const std::string& name) {
   Column column;
   if (n.find(name + "_strings") != nullptr) {
-    column.words = texts(n, name + "_strings");
-  } else if (const std::optional<Ints> ints = n.integers(name + "_int64s")) {
-    column.numbers.assign(ints->begin(), ints->end());
+    const std::span<const std::string> words = n.text_list(name + "_strings");
+    column.words.assign(words.begin(), words.end());
+  } else if (n.find(name + "_int64s") != nullptr) {
+    const std::span<const int64_t> ints = n.integer_list(name + "_int64s");
+    column.numbers.assign(ints.begin(), ints.end());
     column.dtype = DType::i64;
   } else if (n.find(name + "_floats") != nullptr) {
-    const Floats values = numbers_of(n, name + "_floats");
+    const std::span<const float> values = n.float_list(name + "_floats");
     column.numbers.assign(values.begin(), values.end());
     column.dtype = DType::f32;
   } else if (n.find(name + "_tensor") != nullptr) {
@@ -162,95 +190,112 @@ Column initial_value(NodeContext& n, const Column& values) {
   return initial;
 }
 
-Value look_up(NodeContext& n, const Column& keys, const Column& values, const Column& initial) {
-  if (keys.size() != values.size()) n.invalid(fmt::format("it has {} keys and {} values", keys.size(), values.size()));
-  if (initial.size() != 1) n.invalid("its default is of another type than its values");
-  constexpr size_t kNone = SIZE_MAX;
-  std::vector<size_t> places;
-  if (keys.dtype == DType::none) {
-    if (n.value(0).kind() != Value::Kind::strings) n.invalid("its keys are strings, but its input is not");
-    std::map<std::string_view, size_t> place;
-    for (size_t i = 0; i < keys.words.size(); ++i) place.emplace(keys.words[i], i);
-    for (const std::string& word : n.value(0).strings()) {
-      const auto found = place.find(word);
-      places.push_back(found == place.end() ? kNone : found->second);
-    }
-  } else {
-    std::map<double, size_t> place;
-    size_t of_nan = kNone;
-    for (size_t i = 0; i < keys.numbers.size(); ++i) {
-      if (std::isnan(keys.numbers[i])) of_nan = std::min(of_nan, i);
-      if (!std::isnan(keys.numbers[i])) place.emplace(keys.numbers[i], i);
-    }
-    for (double number : n.elements<double>(0)) {
-      const auto found = std::isnan(number) ? place.end() : place.find(number);
-      places.push_back(found != place.end() ? found->second : std::isnan(number) ? of_nan : kNone);
-    }
+// A dictionary in the form in which keys are looked up.
+class Dictionary {
+ public:
+  // Errors: invalid, if the columns or the initial value do not fit together.
+  Dictionary(NodeContext& n, const Column& keys, Column values, Column initial)
+      : of_words_(keys.dtype == DType::none),
+        words_(keys.words),
+        numbers_(keys.numbers),
+        values_(std::move(values)),
+        initial_(std::move(initial)) {
+    if (keys.size() != values_.size())
+      n.invalid(fmt::format("it has {} keys and {} values", keys.size(), values_.size()));
+    if (initial_.size() != 1) n.invalid("its default is of another type than its values");
   }
-  const Dims& dims = n.value(0).dims();
-  Strings words;
-  std::vector<double> numbers;
-  for (size_t place : places) {
-    if (values.dtype == DType::none) {
-      words.push_back(place == kNone ? initial.words[0] : values.words[place]);
+
+  Value look_up(NodeContext& n) const {
+    std::vector<size_t> places;
+    if (of_words_) {
+      if (n.value(0).kind() != Value::Kind::strings) n.invalid("its keys are strings, but its input is not");
+      for (const std::string& word : n.value(0).strings()) places.push_back(words_[word]);
     } else {
-      numbers.push_back(place == kNone ? initial.numbers[0] : values.numbers[place]);
+      for (const double number : n.elements<double>(0)) places.push_back(numbers_[number]);
     }
+    const Dims& dims = n.value(0).dims();
+    if (values_.dtype == DType::none) return Value::strings(dims, at(values_.words, initial_.words[0], places));
+    NodeContext::require_eager();
+    const std::vector<double> found = at(values_.numbers, initial_.numbers[0], places);
+    return cast(Tensor::copy_from_host(found.data(), dims, DType::f64, Device::host()), values_.dtype).to(n.device());
   }
-  if (values.dtype == DType::none) return Value::strings(dims, std::move(words));
-  NodeContext::require_eager();
-  return cast(Tensor::copy_from_host(numbers.data(), dims, DType::f64, Device::host()), values.dtype).to(n.device());
+
+ private:
+  template <class T>
+  static std::vector<T> at(const std::vector<T>& values, const T& initial, const std::vector<size_t>& places) {
+    std::vector<T> found;
+    found.reserve(places.size());
+    for (const size_t place : places) found.push_back(place < values.size() ? values[place] : initial);
+    return found;
+  }
+
+  bool of_words_;
+  Places<std::string> words_;
+  Places<double> numbers_;
+  Column values_, initial_;
+};
+
+// The dictionary of words and their numbers, in both directions.
+ValueList word_or_number(NodeContext& n, std::string_view words_name, const auto& numbers_of_words) {
+  const bool from_text = n.value(0).kind() == Value::Kind::strings;
+  const auto make = [&] {
+    const std::span<const std::string> list = n.text_list(words_name);
+    Column words, numbers;
+    words.words.assign(list.begin(), list.end());
+    numbers.dtype = DType::i64;
+    numbers.numbers = numbers_of_words(list.size());
+    return from_text ? Dictionary(n, words, numbers, initial_value(n, numbers))
+                     : Dictionary(n, numbers, words, initial_value(n, words));
+  };
+  return {n.kept<Dictionary>(from_text ? "of words" : "of numbers", make).look_up(n)};
 }
 
 ValueList label_encoder(NodeContext& n) {
   if (n.version() >= 2) {
-    const Column values = column(n, "values");
-    return {look_up(n, column(n, "keys"), values, initial_value(n, values))};
+    const auto make = [&] {
+      const Column values = column(n, "values");
+      return Dictionary(n, column(n, "keys"), values, initial_value(n, values));
+    };
+    return {n.kept<Dictionary>("keys", make).look_up(n)};
   }
-  Column words, numbers;
-  words.words = texts(n, "classes_strings");
-  numbers.dtype = DType::i64;
-  for (size_t i = 0; i < words.words.size(); ++i) numbers.numbers.push_back(static_cast<double>(i));
-  const bool from_text = n.value(0).kind() == Value::Kind::strings;
-  return {from_text ? look_up(n, words, numbers, initial_value(n, numbers))
-                    : look_up(n, numbers, words, initial_value(n, words))};
+  return word_or_number(n, "classes_strings", [](size_t count) {
+    std::vector<double> numbers(count);
+    std::iota(numbers.begin(), numbers.end(), 0.0);
+    return numbers;
+  });
 }
 
 ValueList category_mapper(NodeContext& n) {
-  Column words, numbers;
-  words.words = texts(n, "cats_strings");
-  numbers.dtype = DType::i64;
-  for (int64_t number : n.integers("cats_int64s").value_or(Ints()))
-    numbers.numbers.push_back(static_cast<double>(number));
-  const bool from_text = n.value(0).kind() == Value::Kind::strings;
-  return {from_text ? look_up(n, words, numbers, initial_value(n, numbers))
-                    : look_up(n, numbers, words, initial_value(n, words))};
+  return word_or_number(n, "cats_strings", [&](size_t) {
+    const std::span<const int64_t> numbers = n.integer_list("cats_int64s");
+    return std::vector<double>(numbers.begin(), numbers.end());
+  });
 }
 
 // ---- linear models ----
 
 TensorList linear_regressor(NodeContext& n) {
   const Tensor x = feature_matrix(n);
-  const Floats coefficients = numbers_of(n, "coefficients"), intercepts = numbers_of(n, "intercepts");
+  const std::span<const float> coefficients = n.float_list("coefficients"), intercepts = n.float_list("intercepts");
   const int64_t targets = n.integer("targets", 1);
   if (targets < 1 || x.dim(1) * targets != length(coefficients) ||
       (!intercepts.empty() && length(intercepts) != targets))
     n.invalid(fmt::format("{} coefficients and {} intercepts do not fit {} targets of {} features", coefficients.size(),
                           intercepts.size(), targets, x.dim(1)));
-  Tensor y = matmul(x, t(on_device(n, coefficients, {targets, x.dim(1)})));
-  if (!intercepts.empty()) y = add(y, on_device(n, intercepts, {targets}));
+  Tensor y = matmul(x, t(kept_tensor(n, "coefficients", {targets, x.dim(1)})));
+  if (!intercepts.empty()) y = add(y, kept_tensor(n, "intercepts", {targets}));
   return {post_transformed(n, y, n.text("post_transform", "NONE"))};
 }
 
 ValueList linear_classifier(NodeContext& n) {
   const Tensor x = feature_matrix(n);
-  const Floats coefficients = numbers_of(n, "coefficients"), intercepts = numbers_of(n, "intercepts");
+  const std::span<const float> coefficients = n.float_list("coefficients"), intercepts = n.float_list("intercepts");
   const int64_t rows = x.dim(1) == 0 ? 0 : length(coefficients) / x.dim(1);
   if (rows < 1 || rows * x.dim(1) != length(coefficients) || (!intercepts.empty() && length(intercepts) != rows))
     n.invalid(fmt::format("{} coefficients and {} intercepts do not fit {} features", coefficients.size(),
                           intercepts.size(), x.dim(1)));
-  Tensor scores = matmul(x, t(on_device(n, coefficients, {rows, x.dim(1)})));
-  if (!intercepts.empty()) scores = add(scores, on_device(n, intercepts, {rows}));
+  Tensor scores = matmul(x, t(kept_tensor(n, "coefficients", {rows, x.dim(1)})));
+  if (!intercepts.empty()) scores = add(scores, kept_tensor(n, "intercepts", {rows}));
   const ClassLabels labels(n);
   if (rows == 1 && labels.count() == 2) {
     const Tensor second = gt(scores, Scalar(0.0));
@@ -279,12 +324,14 @@ constexpr Translator kMlRows[] = {
 
 }  // namespace
 
-std::vector<float> numbers_of(NodeContext& n, std::string_view name) {
-  return n.find(name) == nullptr ? Floats() : n.require(name, Attribute::Kind::numbers).floats;
-}
-
-Tensor on_device(NodeContext& n, const std::vector<float>& values, const Dims& dims) {
-  return Tensor::copy_from_host(values.data(), dims, DType::f32, n.device());
+Tensor kept_tensor(NodeContext& n, std::string_view name, const Dims& dims) {
+  const Attribute& list = *n.find(name);
+  const Tensor& kept = n.kept<Tensor>(name, [&] {
+    const bool whole = list.kind == Attribute::Kind::integers;
+    const void* const data = whole ? static_cast<const void*>(list.ints.data()) : list.floats.data();
+    return Tensor::copy_from_host(data, dims, whole ? DType::i64 : DType::f32, n.device());
+  });
+  return kept.dims() == dims ? kept : reshape(kept, dims);
 }
 
 Tensor feature_matrix(NodeContext& n) {
@@ -307,25 +354,25 @@ Tensor post_transformed(NodeContext& n, const Tensor& scores, const std::string&
 }
 
 ClassLabels::ClassLabels(NodeContext& n) {
-  for (const char* name : {"classlabels_strings", "classlabels_int64s", "classlabels_ints"}) {
-    const Attribute* found = n.find(name);
-    if (found == nullptr) continue;
-    words_ = found->strings;
-    if (words_.empty()) numbers_ = found->ints;
-    if (count() != 0) return;
+  words_ = n.text_list("classlabels_strings");
+  for (const char* name : {"classlabels_int64s", "classlabels_ints"}) {
+    if (count() == 0) numbers_ = n.integer_list(name);
   }
-  n.invalid("it has no class labels");
+  if (count() == 0) n.invalid("it has no class labels");
 }
 
 Value ClassLabels::of(NodeContext& n, const Tensor& places) const {
   if (words_.empty()) {
-    const auto count = static_cast<int64_t>(numbers_.size());
-    return gather_slices(Tensor::copy_from_host(numbers_.data(), {count}, DType::i64, n.device()), 0, places);
+    const Tensor& all = n.kept<Tensor>(
+        "labels", [&] { return Tensor::copy_from_host(numbers_.data(), {count()}, DType::i64, n.device()); });
+    return gather_slices(all, 0, places.to(n.device()));
   }
   if (!NodeContext::is_known(places)) throw UnknownValue(-1);
   Strings labels;
-  for (int64_t place : contiguous(places.to(Device::host())).to_host<int64_t>())
-    labels.push_back(words_.at(static_cast<size_t>(place)));
+  for (int64_t place : contiguous(places.to(Device::host())).to_host<int64_t>()) {
+    if (place < 0 || place >= count()) n.invalid(fmt::format("a row has class {} of {}", place, count()));
+    labels.push_back(words_[static_cast<size_t>(place)]);
+  }
   return Value::strings(places.dims(), std::move(labels));
 }
 

@@ -1,6 +1,7 @@
 // Shared by the classifiers and regressors of ai.onnx.ml.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,9 +13,8 @@ namespace tenon::onnx {
 
 constexpr std::string_view kMlDomain = "ai.onnx.ml";
 
-// The numbers of an attribute; empty if it is absent.
-std::vector<float> numbers_of(NodeContext& n, std::string_view name);
-Tensor on_device(NodeContext& n, const std::vector<float>& values, const Dims& dims);
+// The numbers of the attribute `name` as a tensor on the node's device, which later runs take again.
+Tensor kept_tensor(NodeContext& n, std::string_view name, const Dims& dims);
 
 // The features as a matrix [rows, features] in f32; a list becomes one row.
 Tensor feature_matrix(NodeContext& n);
@@ -27,12 +27,12 @@ class ClassLabels {
  public:
   explicit ClassLabels(NodeContext& n);
   int64_t count() const { return static_cast<int64_t>(words_.empty() ? numbers_.size() : words_.size()); }
-  // The labels at `places`, an i64 tensor.
+  // The labels at `places`, an i64 tensor, on the node's device.
   Value of(NodeContext& n, const Tensor& places) const;
 
  private:
-  std::vector<std::string> words_;
-  std::vector<int64_t> numbers_;
+  std::span<const std::string> words_;
+  std::span<const int64_t> numbers_;
 };
 
 }  // namespace tenon::onnx

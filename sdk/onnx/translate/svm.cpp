@@ -16,18 +16,20 @@ namespace {
 using Floats = std::vector<float>;
 using Doubles = std::vector<double>;
 
-int64_t length(const Floats& values) { return static_cast<int64_t>(values.size()); }
+int64_t length(std::span<const float> values) { return static_cast<int64_t>(values.size()); }
 
 // The kernel function of each row of x and each of `count` support vectors: [rows, count].
-Tensor kernels(NodeContext& n, const Tensor& x, const Floats& vectors, int64_t count) {
+Tensor kernels(NodeContext& n, const Tensor& x, int64_t count) {
+  const std::span<const float> vectors = n.float_list("support_vectors");
   if (count * x.dim(1) != length(vectors)) {
     n.invalid(fmt::format("{} numbers do not make {} support vectors of {} features", vectors.size(), count, x.dim(1)));
   }
-  Floats given = numbers_of(n, "kernel_params");
+  const std::span<const float> parameters = n.float_list("kernel_params");
+  Floats given(parameters.begin(), parameters.end());
   if (!given.empty() && given.size() != 3) n.invalid(fmt::format("it has {} kernel_params, not 3", given.size()));
   given.resize(3, 0.0f);
   const Scalar gamma(given[0]), start(given[1]), degree(given[2]);
-  const Tensor list = on_device(n, vectors, {count, x.dim(1)});
+  const Tensor list = kept_tensor(n, "support_vectors", {count, x.dim(1)});
   const std::string type = n.text("kernel_type", "LINEAR");
   if (type == "RBF") return exp(sum(square(unsqueeze(x, 1) - list), -1) * Scalar(-given[0]));
   const Tensor product = matmul(x, t(list));
@@ -39,15 +41,15 @@ Tensor kernels(NodeContext& n, const Tensor& x, const Floats& vectors, int64_t c
 
 TensorList svm_regressor(NodeContext& n) {
   const Tensor x = feature_matrix(n);
-  const Floats coefficients = numbers_of(n, "coefficients"), rho = numbers_of(n, "rho");
+  const std::span<const float> coefficients = n.float_list("coefficients"), rho = n.float_list("rho");
   const int64_t supports = n.integer("n_supports", 0);
   const int64_t wanted = supports > 0 ? supports : x.dim(1);
   if (supports < 0 || length(coefficients) != wanted || rho.empty()) {
     n.invalid(fmt::format("{} coefficients and {} numbers of rho do not fit {} support vectors", coefficients.size(),
                           rho.size(), supports));
   }
-  const Tensor terms = supports > 0 ? kernels(n, x, numbers_of(n, "support_vectors"), supports) : x;
-  const Tensor y = matmul(terms, on_device(n, coefficients, {wanted, 1})) + Scalar(rho[0]);
+  const Tensor terms = supports > 0 ? kernels(n, x, supports) : x;
+  const Tensor y = matmul(terms, kept_tensor(n, "coefficients", {wanted, 1})) + Scalar(rho[0]);
   if (n.flag("one_class", false)) return {where(y > 0, full_like(y, Scalar(1)), full_like(y, Scalar(-1)))};
   return {post_transformed(n, y, n.text("post_transform", "NONE"))};
 }
@@ -55,13 +57,16 @@ TensorList svm_regressor(NodeContext& n) {
 // The support vectors of each class and their weights for each pair of classes.
 class Classifier {
  public:
-  Classifier(NodeContext& n, int64_t classes) : n_(n), classes_(classes), rho_(numbers_of(n, "rho")) {
-    per_class_ = n.integers("vectors_per_class").value_or(std::vector<int64_t>());
+  Classifier(NodeContext& n, int64_t classes)
+      : n_(n),
+        classes_(classes),
+        per_class_(n.integer_list("vectors_per_class")),
+        coefficients_(n.float_list("coefficients")),
+        rho_(n.float_list("rho")) {
     for (const int64_t each : per_class_) {
       if (each < 0 || each > INT32_MAX) n.invalid(fmt::format("a class cannot have {} support vectors", each));
     }
     count_ = std::accumulate(per_class_.begin(), per_class_.end(), int64_t{0});
-    coefficients_ = numbers_of(n, "coefficients");
     if (rho_.empty()) n.invalid("it has no rho");
     if (count_ == 0) return;
     const int64_t most = std::max<int64_t>(classes - 1, 1);
@@ -84,40 +89,33 @@ class Classifier {
       n_.invalid(fmt::format("{} coefficients do not fit {} classes of {} features", coefficients_.size(), classes_,
                              x.dim(1)));
     }
-    return matmul(x, t(on_device(n_, coefficients_, {classes_, x.dim(1)}))) + Scalar(rho_[0]);
+    return matmul(x, t(kept_tensor(n_, "coefficients", {classes_, x.dim(1)}))) + Scalar(rho_[0]);
   }
 
   // Positive where the first class of a pair wins: [rows, pairs].
   Tensor duels(const Tensor& x) const {
-    Floats weights(static_cast<size_t>(count_ * pairs()), 0.0f);
-    for_pairs([&](int64_t pair, int64_t i, int64_t j) {
-      for (const auto& [of, row] : {std::pair(i, j - 1), std::pair(j, i)}) {
-        const int64_t first = std::accumulate(per_class_.begin(), per_class_.begin() + of, int64_t{0});
-        for (int64_t k = first; k < first + per_class_[static_cast<size_t>(of)]; ++k) {
-          weights[static_cast<size_t>(k * pairs() + pair)] = coefficients_[static_cast<size_t>(row * count_ + k)];
-        }
-      }
-    });
-    const Tensor terms = kernels(n_, x, numbers_of(n_, "support_vectors"), count_);
-    return matmul(terms, on_device(n_, weights, {count_, pairs()})) + on_device(n_, rho_, {pairs()});
+    const Tensor terms = kernels(n_, x, count_);
+    return matmul(terms, table("duels", count_, pairs(), [&](Floats* weights) { weigh(weights); })) +
+           kept_tensor(n_, "rho", {pairs()});
   }
 
   // The number of duels that each class wins.
   Tensor votes(const Tensor& duels) const {
-    Floats first(static_cast<size_t>(pairs() * classes_), 0.0f), second = first;
-    for_pairs([&](int64_t pair, int64_t i, int64_t j) {
-      first[static_cast<size_t>(pair * classes_ + i)] = 1;
-      second[static_cast<size_t>(pair * classes_ + j)] = 1;
-    });
+    const auto mark = [&](bool first) {
+      return table(first ? "first" : "second", pairs(), classes_, [&](Floats* wins) {
+        for_pairs([&](int64_t pair, int64_t i, int64_t j) {
+          (*wins)[static_cast<size_t>(pair * classes_ + (first ? i : j))] = 1;
+        });
+      });
+    };
     const Tensor won = cast(duels > 0, DType::f32);
-    return matmul(won, on_device(n_, first, {pairs(), classes_})) +
-           matmul(Scalar(1) - won, on_device(n_, second, {pairs(), classes_}));
+    return matmul(won, mark(true)) + matmul(Scalar(1) - won, mark(false));
   }
 
-  bool has_probabilities() const { return has_vectors() && !numbers_of(n_, "prob_a").empty(); }
+  bool has_probabilities() const { return has_vectors() && !n_.float_list("prob_a").empty(); }
 
   Tensor probabilities(const Tensor& duels) const {
-    const Floats a = numbers_of(n_, "prob_a"), b = numbers_of(n_, "prob_b");
+    const std::span<const float> a = n_.float_list("prob_a"), b = n_.float_list("prob_b");
     if (length(a) != pairs() || length(b) != pairs()) {
       n_.invalid(fmt::format("{} numbers of prob_a and {} of prob_b do not fit {} pairs of classes", a.size(), b.size(),
                              pairs()));
@@ -149,6 +147,27 @@ class Classifier {
     for (int64_t i = 0; i < classes_; ++i) {
       for (int64_t j = i + 1; j < classes_; ++j) visit(pair++, i, j);
     }
+  }
+
+  // The matrix [rows, columns] that `fill` writes into zeros, kept for later runs.
+  Tensor table(std::string_view name, int64_t rows, int64_t columns, const auto& fill) const {
+    return n_.kept<Tensor>(name, [&] {
+      Floats numbers(static_cast<size_t>(rows * columns), 0.0f);
+      fill(&numbers);
+      return Tensor::copy_from_host(numbers.data(), {rows, columns}, DType::f32, n_.device());
+    });
+  }
+
+  // Fills in the weight of each support vector in each duel: [vectors, pairs].
+  void weigh(Floats* weights) const {
+    for_pairs([&](int64_t pair, int64_t i, int64_t j) {
+      for (const auto& [of, row] : {std::pair(i, j - 1), std::pair(j, i)}) {
+        const int64_t first = std::accumulate(per_class_.begin(), per_class_.begin() + of, int64_t{0});
+        for (int64_t k = first; k < first + per_class_[static_cast<size_t>(of)]; ++k) {
+          (*weights)[static_cast<size_t>(k * pairs() + pair)] = coefficients_[static_cast<size_t>(row * count_ + k)];
+        }
+      }
+    });
   }
 
   // The class probabilities that best fit the pairwise ones, with libsvm's steps and end condition.
@@ -184,8 +203,8 @@ class Classifier {
 
   NodeContext& n_;
   int64_t classes_, count_ = 0;
-  std::vector<int64_t> per_class_;
-  Floats coefficients_, rho_;
+  std::span<const int64_t> per_class_;
+  std::span<const float> coefficients_, rho_;
 };
 
 ValueList svm_classifier(NodeContext& n) {
@@ -196,7 +215,7 @@ ValueList svm_classifier(NodeContext& n) {
   if (labels.count() < 2) n.unsupported("it has one class label; two or more are known");
   if (!classifier.has_vectors()) {
     const Tensor scores = classifier.linear(x);
-    if (labels.count() != 2 && numbers_of(n, "rho").size() == 1) {
+    if (labels.count() != 2 && n.float_list("rho").size() == 1) {
       n.unsupported(fmt::format("it has {} classes without support vectors, but one number of rho", labels.count()));
     }
     return {labels.of(n, argmax(scores, 1)), post_transformed(n, scores, transform)};

@@ -23,10 +23,6 @@ const Strings& strings(NodeContext& n, size_t i) {
   return n.value(i).strings();
 }
 
-Strings texts(NodeContext& n, std::string_view name) {
-  return n.find(name) == nullptr ? Strings() : n.require(name, Attribute::Kind::texts).strings;
-}
-
 ValueList string_normalizer(NodeContext& n) {
   const Dims& dims = n.value(0).dims();
   if (dims.rank() < 1 || dims.rank() > 2 || (dims.rank() == 2 && dims[0] != 1))
@@ -36,8 +32,12 @@ ValueList string_normalizer(NodeContext& n) {
   const auto compared = [&](const std::string& text) {
     return sensitive ? text : text::in_case(text, text::Case::lower, locale);
   };
-  std::set<std::string> stopwords;
-  for (const std::string& word : texts(n, "stopwords")) stopwords.insert(compared(word));
+  using Words = std::set<std::string>;
+  const Words& stopwords = n.kept<Words>("stopwords", [&] {
+    Words words;
+    for (const std::string& word : n.text_list("stopwords")) words.insert(compared(word));
+    return words;
+  });
   const text::Case wanted = action == "LOWER"   ? text::Case::lower
                             : action == "UPPER" ? text::Case::upper
                                                 : text::Case::keep;
@@ -101,7 +101,9 @@ ValueList string_split(NodeContext& n) {
 }
 
 ValueList regex_full_match(NodeContext& n) {
-  const text::Pattern pattern(n.text("pattern", ""));
+  using Kept = std::unique_ptr<const text::Pattern>;
+  const text::Pattern& pattern =
+      *n.kept<Kept>("pattern", [&] { return std::make_unique<const text::Pattern>(n.text("pattern", "")); });
   std::vector<uint8_t> matches;
   for (const std::string& text : strings(n, 0)) matches.push_back(pattern.matches(text) ? 1 : 0);
   return {Tensor::copy_from_host(matches.data(), n.value(0).dims(), DType::boolean, n.device())};
@@ -110,7 +112,7 @@ ValueList regex_full_match(NodeContext& n) {
 // The n-grams of a node: sequences of words or numbers, each with its position in the result and its weight.
 class Grams {
  public:
-  explicit Grams(NodeContext& n) : n_(n) {
+  explicit Grams(NodeContext& n) {
     shortest_ = n.integer("min_gram_length", 1);
     longest_ = n.integer("max_gram_length", 1);
     skips_ = n.integer("max_skip_count", 0);
@@ -126,7 +128,7 @@ class Grams {
       width_ = std::max(width_, place + 1);
     }
     const auto starts = n.integers("ngram_counts").value_or(std::vector<int64_t>());
-    read_pool(starts);
+    read_pool(n, starts);
     longest_ = std::min(longest_, static_cast<int64_t>(starts.size()));  // the pool has no longer ones
   }
 
@@ -165,10 +167,10 @@ class Grams {
  private:
   static constexpr int64_t kMostPlaces = 1 << 24;
 
-  void read_pool(const std::vector<int64_t>& starts) {
-    const Strings words = texts(n_, "pool_strings");
-    std::vector<int64_t> pool = n_.integers("pool_int64s").value_or(std::vector<int64_t>());
-    if (words.empty() == pool.empty()) n_.invalid("it must have either pool_strings or pool_int64s");
+  void read_pool(NodeContext& n, const std::vector<int64_t>& starts) {
+    const std::span<const std::string> words = n.text_list("pool_strings");
+    std::vector<int64_t> pool = n.integers("pool_int64s").value_or(std::vector<int64_t>());
+    if (words.empty() == pool.empty()) n.invalid("it must have either pool_strings or pool_int64s");
     for (const std::string& word : words)
       pool.push_back(numbers_.emplace(word, static_cast<int64_t>(numbers_.size())).first->second);
     size_t gram = 0;
@@ -177,16 +179,15 @@ class Grams {
       const int64_t end = length == starts.size() ? static_cast<int64_t>(pool.size()) : starts[length];
       if (begin < 0 || end < begin || end > static_cast<int64_t>(pool.size()) ||
           (end - begin) % static_cast<int64_t>(length) != 0)
-        n_.invalid(fmt::format("its ngram_counts cut {} words from {} to {} for grams of {}", pool.size(), begin, end,
-                               length));
+        n.invalid(fmt::format("its ngram_counts cut {} words from {} to {} for grams of {}", pool.size(), begin, end,
+                              length));
       for (int64_t at = begin; at < end; at += static_cast<int64_t>(length), ++gram) {
-        if (gram >= places_.size()) n_.invalid(fmt::format("it has more grams than the {} ngram_indexes", gram));
+        if (gram >= places_.size()) n.invalid(fmt::format("it has more grams than the {} ngram_indexes", gram));
         grams_[{pool.begin() + at, pool.begin() + at + static_cast<ptrdiff_t>(length)}].push_back(gram);
       }
     }
   }
 
-  NodeContext& n_;
   int64_t shortest_ = 1, longest_ = 1, skips_ = 0, width_ = 0;
   std::string mode_;
   std::vector<int64_t> places_;
@@ -196,7 +197,7 @@ class Grams {
 };
 
 ValueList tf_idf_vectorizer(NodeContext& n) {
-  const Grams grams(n);
+  const Grams& grams = n.kept<Grams>("grams", [&] { return Grams(n); });
   std::vector<int64_t> words;
   if (n.value(0).kind() == Value::Kind::strings) {
     for (const std::string& word : strings(n, 0)) words.push_back(grams.number_of(word));

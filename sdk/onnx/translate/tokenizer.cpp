@@ -44,7 +44,7 @@ Strings matches_of(const std::string& whole, const text::Pattern& pattern) {
 // Splits strings as the node's attributes say.
 class Cutter {
  public:
-  explicit Cutter(NodeContext& n) : n_(n), least_(n.require("mincharnum", Attribute::Kind::integer).i) {
+  explicit Cutter(NodeContext& n) : least_(n.require("mincharnum", Attribute::Kind::integer).i) {
     const Strings separators =
         n.find("separators") == nullptr ? Strings() : n.require("separators", Attribute::Kind::texts).strings;
     const std::string pattern = n.text("tokenexp", "");
@@ -59,14 +59,14 @@ class Cutter {
     for (const std::string& each : separators) separators_.push_back(std::make_unique<text::Pattern>(each));
   }
 
-  Strings tokens_of(const std::string& whole) const {
+  Strings tokens_of(NodeContext& n, const std::string& whole) const {
     if (by_character_) return text::characters(whole);
     Strings tokens = {whole};
     if (pattern_ != nullptr) tokens = matches_of(whole, *pattern_);
     for (const auto& separator : separators_) {
       Strings next;
       for (const std::string& token : tokens) {
-        for (std::string& part : parts_between(n_, token, *separator)) next.push_back(std::move(part));
+        for (std::string& part : parts_between(n, token, *separator)) next.push_back(std::move(part));
       }
       tokens = std::move(next);
     }
@@ -77,7 +77,6 @@ class Cutter {
   }
 
  private:
-  NodeContext& n_;
   int64_t least_;
   bool by_character_ = false;
   std::unique_ptr<text::Pattern> pattern_;
@@ -93,12 +92,12 @@ ValueList tokenizer(NodeContext& n) {
   Dims dims = n.value(0).dims();
   if (dims.rank() < 1 || dims.rank() > 2)
     n.invalid(fmt::format("its input has shape {}; one or two axes are needed", dims));
-  const Cutter cutter(n);
+  const Cutter& cutter = n.kept<Cutter>("cutter", [&] { return Cutter(n); });
   const bool marks = n.require("mark", Attribute::Kind::integer).i != 0;
   std::vector<Strings> rows;
   size_t longest = 0;
   for (const std::string& text : strings) {
-    Strings& row = rows.emplace_back(cutter.tokens_of(text));
+    Strings& row = rows.emplace_back(cutter.tokens_of(n, text));
     longest = std::max(longest, row.size());
   }
   if (strings.empty()) return {Value::strings(dims, {})};

@@ -3,86 +3,20 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <variant>
 
 #include "core/ops/ops.h"
 #include "primitives/text/format.h"
+#include "sdk/onnx/translate/forest.h"
 #include "sdk/onnx/translate/ml.h"
 
 namespace tenon::onnx {
 namespace {
 
-using Ints = std::vector<int64_t>;
 using Doubles = std::vector<double>;
 
-enum class Mode : uint8_t { le, lt, ge, gt, eq, ne, member, leaf };
-
-struct TreeNode {
-  Mode mode = Mode::leaf;
-  bool missing_is_true = false;
-  int64_t feature = 0;
-  double value = 0;
-  Doubles members;         // for Mode::member
-  size_t yes = 0, no = 0;  // indices of the next nodes
-  struct Vote {
-    int64_t target = 0;
-    double weight = 0;
-  };
-  std::vector<Vote> votes;  // for a leaf
-};
-
-enum class Sum : uint8_t { average, sum, least, greatest };
-
-struct Forest {
-  std::vector<TreeNode> nodes;
-  std::vector<size_t> roots;
-  int64_t targets = 1;
-  Sum how = Sum::sum;
-  Doubles base;  // by target; may be empty
-
-  // The scores of one row of features.
-  void score(NodeContext& n, std::span<const double> row, double* out) const;
-};
-
-bool goes_to_yes(const TreeNode& node, double x) {
-  if (std::isnan(x)) return node.missing_is_true || node.mode == Mode::ne;
-  switch (node.mode) {
-    case Mode::le: return x <= node.value;
-    case Mode::lt: return x < node.value;
-    case Mode::ge: return x >= node.value;
-    case Mode::gt: return x > node.value;
-    case Mode::eq: return x == node.value;
-    case Mode::ne: return x != node.value;
-    case Mode::member: return std::find(node.members.begin(), node.members.end(), x) != node.members.end();
-    case Mode::leaf: break;
-  }
-  return false;
-}
-
-void Forest::score(NodeContext& n, std::span<const double> row, double* out) const {
-  std::vector<bool> voted(static_cast<size_t>(targets), false);
-  std::fill(out, out + targets, 0.0);
-  for (size_t at : roots) {
-    for (size_t steps = 0; nodes[at].mode != Mode::leaf; ++steps) {
-      if (steps > nodes.size()) n.invalid("a tree contains a cycle");
-      const TreeNode& node = nodes[at];
-      if (node.feature < 0 || static_cast<size_t>(node.feature) >= row.size())
-        n.invalid(fmt::format("a node reads feature {}, but a row has {} features", node.feature, row.size()));
-      at = goes_to_yes(node, row[static_cast<size_t>(node.feature)]) ? node.yes : node.no;
-    }
-    for (const TreeNode::Vote& vote : nodes[at].votes) {
-      const auto target = static_cast<size_t>(vote.target);
-      double& sum = out[target];
-      if (how == Sum::sum || how == Sum::average) sum += vote.weight;
-      if (how == Sum::least) sum = voted[target] ? std::min(sum, vote.weight) : vote.weight;
-      if (how == Sum::greatest) sum = voted[target] ? std::max(sum, vote.weight) : vote.weight;
-      voted[target] = true;
-    }
-  }
-  for (int64_t target = 0; target < targets; ++target) {
-    if (how == Sum::average) out[target] /= static_cast<double>(roots.size());
-    if (!base.empty()) out[target] += base[static_cast<size_t>(target)];
-  }
-}
+using Mode = TreeNode::Mode;
+using Sum = TreeList::Sum;
 
 Doubles numbers(NodeContext& n, const std::string& name) {
   if (n.find(name + "_as_tensor") != nullptr || (n.find(name) != nullptr && n.find(name)->tensor.defined())) {
@@ -97,26 +31,55 @@ Doubles numbers(NodeContext& n, const std::string& name) {
   return {floats.begin(), floats.end()};
 }
 
-Ints ints(NodeContext& n, const std::string& name) { return n.integers(name).value_or(Ints()); }
+std::span<const int64_t> ints(NodeContext& n, const std::string& name) { return n.integer_list(name); }
 
 void check_length(NodeContext& n, const char* name, size_t have, size_t want) {
   if (have != want) n.invalid(fmt::format("its {} have {} elements; {} are needed", name, have, want));
 }
 
-// The scores of all rows, as f64 [rows, targets] on the host.
-Tensor scores_of(NodeContext& n, const Forest& forest) {
+bool has_f32_features(NodeContext& n) {
+  const DType dtype = n.dtype(0);
+  return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
+}
+
+// What is kept of the trees of a node, for features of one type.
+struct Ensemble {
+  std::variant<Forest<float>, Forest<double>> forest;
+  int64_t targets = 1;
+  int64_t highest_target = 0;  // of all leaves
+  bool one_target = true;      // all leaves have it
+  bool all_positive = true;    // no weight is negative
+
+  Ensemble(NodeContext& n, const TreeList& trees)
+      : forest(has_f32_features(n) ? decltype(forest)(Forest<float>(n, trees)) : Forest<double>(n, trees)),
+        targets(trees.targets) {}
+};
+
+// The ensemble of the node: what `make()` returned for the first input of this type.
+template <class Make>
+const Ensemble& ensemble(NodeContext& n, Make make) {
+  return n.kept<Ensemble>(has_f32_features(n) ? "trees of f32" : "trees of f64", make);
+}
+
+// The scores of all rows [rows, targets] on the host, as `dtype`.
+Tensor scores_of(NodeContext& n, const Ensemble& ensemble, DType dtype) {
+  NodeContext::require_eager();
   const Dims& dims = n.dims(0);
   if (dims.rank() < 1 || dims.rank() > 2)
     n.invalid(fmt::format("its input has shape {}; [rows, features] is needed", dims));
-  const Doubles x = n.elements<double>(0);
   const int64_t features = dims[dims.rank() - 1], rows = dims.rank() == 2 ? dims[0] : 1;
-  const double made = static_cast<double>(rows) * static_cast<double>(forest.targets);
+  const auto made = static_cast<double>(rows) * static_cast<double>(ensemble.targets);
   n.require_host_work(made * sizeof(double), made);
-  Doubles scores(static_cast<size_t>(rows * forest.targets));
-  for (int64_t row = 0; row < rows; ++row) {
-    forest.score(n, {x.data() + row * features, static_cast<size_t>(features)}, scores.data() + row * forest.targets);
-  }
-  return Tensor::copy_from_host(scores.data(), {rows, forest.targets}, DType::f64, Device::host());
+  const auto scores = [&]<class T>(const Forest<T>& forest) {
+    if (forest.features() > features)
+      n.invalid(fmt::format("a node reads feature {}, but a row has {} features", forest.features() - 1, features));
+    return forest.scores(n.elements<T>(0), rows, features);
+  };
+  const Doubles all = std::visit(scores, ensemble.forest);
+  const Dims shape{rows, ensemble.targets};
+  if (dtype != DType::f32) return cast(Tensor::copy_from_host(all.data(), shape, DType::f64, Device::host()), dtype);
+  const std::vector<float> narrow(all.begin(), all.end());
+  return Tensor::copy_from_host(narrow.data(), shape, DType::f32, Device::host());
 }
 
 // ---- the form of versions 1 to 3: nodes with tree and node numbers ----
@@ -125,9 +88,9 @@ class OldForest {
  public:
   // `votes`: "target" or "class", the prefix of the attributes that describe leaves.
   OldForest(NodeContext& n, const std::string& votes) : n_(n) {
-    const Ints trees = ints(n, "nodes_treeids"), ids = ints(n, "nodes_nodeids");
-    const Ints features = ints(n, "nodes_featureids"), yes = ints(n, "nodes_truenodeids");
-    const Ints no = ints(n, "nodes_falsenodeids"), missing = ints(n, "nodes_missing_value_tracks_true");
+    const auto trees = ints(n, "nodes_treeids"), ids = ints(n, "nodes_nodeids");
+    const auto features = ints(n, "nodes_featureids"), yes = ints(n, "nodes_truenodeids");
+    const auto no = ints(n, "nodes_falsenodeids"), missing = ints(n, "nodes_missing_value_tracks_true");
     const Doubles values = numbers(n, "nodes_values");
     const std::vector<std::string>& modes = n.require("nodes_modes", Attribute::Kind::texts).strings;
     const size_t count = modes.size();
@@ -140,7 +103,7 @@ class OldForest {
     for (size_t i = 0; i < count; ++i) {
       if (!places_.emplace(std::pair(trees[i], ids[i]), i).second)
         n.invalid(fmt::format("node {} of tree {} occurs twice", ids[i], trees[i]));
-      if (i == 0 || trees[i] != trees[i - 1]) forest_.roots.push_back(i);
+      if (i == 0 || trees[i] != trees[i - 1]) trees_.roots.push_back(i);
     }
     for (size_t i = 0; i < count; ++i) {
       TreeNode node;
@@ -152,13 +115,13 @@ class OldForest {
         node.yes = place(trees[i], yes[i]);
         node.no = place(trees[i], no[i]);
       }
-      forest_.nodes.push_back(node);
+      trees_.nodes.push_back(node);
     }
     read_votes(votes);
-    forest_.base = numbers(n, "base_values");
+    trees_.base = numbers(n, "base_values");
   }
 
-  Forest& forest() { return forest_; }
+  TreeList& trees() { return trees_; }
   bool all_weights_positive() const { return least_weight_ >= 0; }
   int64_t highest_target() const { return highest_; }
   bool one_target() const { return one_target_; }
@@ -181,8 +144,8 @@ class OldForest {
   }
 
   void read_votes(const std::string& prefix) {
-    const Ints trees = ints(n_, prefix + "_treeids"), ids = ints(n_, prefix + "_nodeids");
-    const Ints targets = ints(n_, prefix + "_ids");
+    const auto trees = ints(n_, prefix + "_treeids"), ids = ints(n_, prefix + "_nodeids");
+    const auto targets = ints(n_, prefix + "_ids");
     const Doubles weights = numbers(n_, prefix + "_weights");
     check_length(n_, "node numbers of leaves", ids.size(), trees.size());
     check_length(n_, "targets of leaves", targets.size(), trees.size());
@@ -190,7 +153,7 @@ class OldForest {
     for (size_t i = 0; i < trees.size(); ++i) {
       if (targets[i] < 0 || targets[i] >= 1 << 20)
         n_.invalid(fmt::format("a leaf has the target {}; it must be from 0 to 2^20 - 1", targets[i]));
-      forest_.nodes[place(trees[i], ids[i])].votes.push_back({targets[i], weights[i]});
+      trees_.nodes[place(trees[i], ids[i])].votes.push_back({targets[i], weights[i]});
       highest_ = std::max(highest_, targets[i]);
       one_target_ = one_target_ && targets[i] == targets[0];
       least_weight_ = std::min(least_weight_, weights[i]);
@@ -198,7 +161,7 @@ class OldForest {
   }
 
   NodeContext& n_;
-  Forest forest_;
+  TreeList trees_;
   std::map<std::pair<int64_t, int64_t>, size_t> places_;
   int64_t highest_ = 0;
   bool one_target_ = true;
@@ -215,15 +178,17 @@ Sum sum_of(NodeContext& n, const std::string& name) {
 }
 
 ValueList tree_regressor(NodeContext& n) {
-  OldForest old(n, "target");
-  Forest& forest = old.forest();
-  forest.targets = n.integer("n_targets", 1);
-  forest.how = sum_of(n, n.text("aggregate_function", "SUM"));
-  if (old.highest_target() >= forest.targets)
-    n.invalid(fmt::format("a leaf has target {}, but there are {} targets", old.highest_target(), forest.targets));
-  if (!forest.base.empty()) check_length(n, "base_values", forest.base.size(), static_cast<size_t>(forest.targets));
-  NodeContext::require_eager();
-  const Tensor scores = cast(scores_of(n, forest), DType::f32);
+  const Ensemble& kept = ensemble(n, [&] {
+    OldForest old(n, "target");
+    TreeList& trees = old.trees();
+    trees.targets = n.integer("n_targets", 1);
+    trees.how = sum_of(n, n.text("aggregate_function", "SUM"));
+    if (old.highest_target() >= trees.targets)
+      n.invalid(fmt::format("a leaf has target {}, but there are {} targets", old.highest_target(), trees.targets));
+    if (!trees.base.empty()) check_length(n, "base_values", trees.base.size(), static_cast<size_t>(trees.targets));
+    return Ensemble(n, trees);
+  });
+  const Tensor scores = scores_of(n, kept, DType::f32);
   return {post_transformed(n, scores, n.text("post_transform", "NONE")).to(n.device())};
 }
 
@@ -236,22 +201,27 @@ ValueList two_classes(NodeContext& n, const ClassLabels& labels, const Tensor& s
 }
 
 ValueList tree_classifier(NodeContext& n) {
-  OldForest old(n, "class");
-  Forest& forest = old.forest();
   const ClassLabels labels(n);
-  if (old.highest_target() >= labels.count())
-    n.invalid(fmt::format("a leaf has class {}, but there are {} classes", old.highest_target(), labels.count()));
-  NodeContext::require_eager();
-  forest.targets = labels.count();
-  const bool one = labels.count() == 2 && old.one_target();
-  if (one && forest.base.size() == 1) forest.base.assign(2, forest.base[0]);
-  if (!forest.base.empty()) check_length(n, "base_values", forest.base.size(), static_cast<size_t>(forest.targets));
-  const Tensor scores = cast(scores_of(n, forest), DType::f32);
-  if (one) return two_classes(n, labels, narrow(scores, 1, old.highest_target(), 1), old.all_weights_positive());
-  const Tensor places = argmax(scores, 1);
+  const Ensemble& kept = ensemble(n, [&] {
+    OldForest old(n, "class");
+    TreeList& trees = old.trees();
+    if (old.highest_target() >= labels.count())
+      n.invalid(fmt::format("a leaf has class {}, but there are {} classes", old.highest_target(), labels.count()));
+    trees.targets = labels.count();
+    const bool one = labels.count() == 2 && old.one_target();
+    if (one && trees.base.size() == 1) trees.base.assign(2, trees.base[0]);
+    if (!trees.base.empty()) check_length(n, "base_values", trees.base.size(), static_cast<size_t>(trees.targets));
+    Ensemble made(n, trees);
+    made.highest_target = old.highest_target();
+    made.one_target = old.one_target();
+    made.all_positive = old.all_weights_positive();
+    return made;
+  });
+  const Tensor scores = scores_of(n, kept, DType::f32);
+  if (labels.count() == 2 && kept.one_target)
+    return two_classes(n, labels, narrow(scores, 1, kept.highest_target, 1), kept.all_positive);
   const Tensor result = post_transformed(n, scores, n.text("post_transform", "NONE"));
-  const Value names = labels.of(n, places);
-  return {names.is_tensor() ? Value(names.tensor().to(n.device())) : names, result.to(n.device())};
+  return {labels.of(n, argmax(scores, 1)), result.to(n.device())};
 }
 
 // ---- the form of version 5: one list of nodes, one of leaves ----
@@ -280,8 +250,8 @@ class NewForest {
       check_length(n, "leaf marks", leaf_[i].size(), count);
     }
     check_length(n, "leaf_weights", weights_.size(), targets_.size());
-    forest_.targets = n.integer("n_targets", 1);
-    forest_.how = static_cast<Sum>(n.integer("aggregate_function", 1));
+    trees_.targets = n.integer("n_targets", 1);
+    trees_.how = static_cast<Sum>(n.integer("aggregate_function", 1));
     read_nodes(modes);
     read_leaves();
     for (int64_t root : ints(n, "tree_roots")) {
@@ -289,11 +259,11 @@ class NewForest {
         n.invalid(fmt::format("a tree begins at node {}, but there are {} nodes", root, count));
       const auto at = static_cast<size_t>(root);
       const bool lone = leaf_[0][at] != 0 && leaf_[1][at] != 0 && ids_[0][at] == ids_[1][at];
-      forest_.roots.push_back(lone ? forest_.nodes[at].yes : at);
+      trees_.roots.push_back(lone ? trees_.nodes[at].yes : at);
     }
   }
 
-  const Forest& forest() const { return forest_; }
+  const TreeList& trees() const { return trees_; }
 
  private:
   // Nodes come first, then leaves.
@@ -320,24 +290,24 @@ class NewForest {
       while (node.mode == Mode::member && member < members_.size() && !std::isnan(members_[member]))
         node.members.push_back(members_[member++]);
       if (node.mode == Mode::member) ++member;
-      forest_.nodes.push_back(node);
+      trees_.nodes.push_back(node);
     }
   }
 
   void read_leaves() {
     for (size_t i = 0; i < targets_.size(); ++i) {
-      if (targets_[i] < 0 || targets_[i] >= forest_.targets)
-        n_.invalid(fmt::format("a leaf has target {}, but there are {} targets", targets_[i], forest_.targets));
+      if (targets_[i] < 0 || targets_[i] >= trees_.targets)
+        n_.invalid(fmt::format("a leaf has target {}, but there are {} targets", targets_[i], trees_.targets));
       TreeNode leaf;
       leaf.votes.push_back({targets_[i], weights_[i]});
-      forest_.nodes.push_back(leaf);
+      trees_.nodes.push_back(leaf);
     }
   }
 
   NodeContext& n_;
   Doubles splits_, members_, weights_;
-  Ints targets_, features_, missing_, ids_[2], leaf_[2];
-  Forest forest_;
+  std::span<const int64_t> targets_, features_, missing_, ids_[2], leaf_[2];
+  TreeList trees_;
 };
 
 ValueList tree_ensemble(NodeContext& n) {
@@ -345,9 +315,8 @@ ValueList tree_ensemble(NodeContext& n) {
   const int64_t transform = n.integer("post_transform", 0);
   if (transform < 0 || transform > 4)
     n.invalid(fmt::format("its post_transform is {}; it must be from 0 to 4", transform));
-  const NewForest forest(n);
-  NodeContext::require_eager();
-  const Tensor scores = cast(scores_of(n, forest.forest()), n.dtype(0));
+  const Ensemble& kept = ensemble(n, [&] { return Ensemble(n, NewForest(n).trees()); });
+  const Tensor scores = scores_of(n, kept, n.dtype(0));
   return {post_transformed(n, scores, kTransforms[transform]).to(n.device())};
 }
 

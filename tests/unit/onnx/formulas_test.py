@@ -345,6 +345,97 @@ def support_vector_machines(random):
                classlabels_ints=[0, 1, 2], kernel_type="LINEAR", coefficients=weights.ravel().tolist(), rho=[0.25, 0.5, 0.5])
 
 
+COMPARISONS = {"BRANCH_LEQ": np.less_equal, "BRANCH_LT": np.less, "BRANCH_GTE": np.greater_equal, "BRANCH_GT": np.greater,
+               "BRANCH_EQ": np.equal, "BRANCH_NEQ": np.not_equal}
+
+
+def random_trees(random, trees, features, values, modes, missing):
+    """Trees as lists of nodes: (mode, feature, value, missing, yes, no), or ("LEAF", weights by target)."""
+    forest = []
+    for _ in range(trees):
+        nodes = []
+
+        def grow(depth):
+            at = len(nodes)
+            nodes.append(None)
+            if depth == 0 or random.random() < 0.1:
+                nodes[at] = ("LEAF", random.normal(size=3).astype("float32"))
+            else:
+                node = (modes[random.integers(len(modes))], int(random.integers(features)),
+                        values[random.integers(len(values))], int(missing and random.integers(2)))
+                nodes[at] = (*node, grow(depth - 1), grow(depth - 1))
+            return at
+
+        grow(int(random.integers(6)))
+        forest.append(nodes)
+    return forest
+
+
+def leaf_of(nodes, row):
+    at = 0
+    while nodes[at][0] != "LEAF":
+        mode, feature, value, missing, yes, no = nodes[at]
+        at = yes if COMPARISONS[mode](row[feature], value) or (np.isnan(row[feature]) and missing) else no
+    return at
+
+
+def tree_ensembles(random):
+    """Thresholds are also features, infinite, zero, denormal, and neighbours of other numbers."""
+    for dtype, missing, how, rows in itertools.product(("float32", "float64"), (False, True), ("SUM", "AVERAGE", "MIN", "MAX"),
+                                                       (1, 9, 40)):
+        f32 = np.float32
+        special = [f32(v) for v in (0.0, -0.0, np.inf, -np.inf, 1e-45, 3.4e38, 1.0, np.nextafter(f32(1), f32(2)), -1.0)]
+        values = [float(v) for v in (*special, *random.normal(size=6).astype("float32"))]
+        trees = random_trees(random, 13, 5, values, list(COMPARISONS), missing)
+        x = np.asarray(values)[random.integers(len(values), size=(rows, 5))].astype(dtype)
+        x[random.random(x.shape) < 0.15] = np.nan
+        given = {name: [] for name in ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids", "falsenodeids",
+                                       "missing_value_tracks_true")}
+        votes = {name: [] for name in ("treeids", "nodeids", "ids", "weights")}
+        for number, nodes in enumerate(trees):
+            for at, node in enumerate(nodes):
+                mode, feature, value, tracks, yes, no = node if node[0] != "LEAF" else ("LEAF", 0, 0.0, 0, 0, 0)
+                for name, each in zip(given, (number, at, feature, value, mode, yes, no, tracks)):
+                    given[name].append(each)
+                for target, weight in enumerate(node[1] if node[0] == "LEAF" else ()):
+                    for name, each in zip(votes, (number, at, target, float(weight))):
+                        votes[name].append(each)
+        made = np.array([[nodes[leaf_of(nodes, row)][1] for nodes in trees] for row in x], "float64")  # [rows, trees, 3]
+        y = {"SUM": np.sum, "AVERAGE": np.mean, "MIN": np.min, "MAX": np.max}[how](made, axis=1)
+        base = [0.5, -1.0, 2.0]
+        nodes = {f"nodes_{name}": each for name, each in given.items()}
+        yield Case("TreeEnsembleRegressor", 3, [x], [(y + base).astype("float32")], domain="ai.onnx.ml", n_targets=3,
+                   aggregate_function=how, base_values=base, **nodes,
+                   **{f"target_{name}": each for name, each in votes.items()})
+        if how == "SUM":
+            yield Case("TreeEnsembleClassifier", 3, [x], [y.argmax(1) + 5, y.astype("float32")], domain="ai.onnx.ml",
+                       classlabels_int64s=[5, 6, 7], **nodes, **{f"class_{name}": each for name, each in votes.items()})
+
+
+def tree_members(random):
+    """Nodes of version 5 that compare with sets."""
+    for dtype, missing, sets in itertools.product(("float32", "float64"), (0, 1), ([[3.0]], [[1.0, 4.0, 2.5], [7.0, -1.0]])):
+        x = random.integers(-2, 9, (20, 2)).astype(dtype)
+        x[0, 0] = x[3, 1] = np.nan
+        count = len(sets)  # a node for each set: to leaf i if the feature is in it, otherwise to the next node
+        weights = random.normal(size=count + 1).astype(dtype)
+        y = np.full(20, weights[count])
+        for i in reversed(range(count)):
+            inside = np.isin(x[:, i], sets[i]) | (np.isnan(x[:, i]) & (missing == 1))
+            y = np.where(inside, weights[i], y)
+
+        def tensor(values, kind):
+            return numpy_helper.from_array(np.asarray(values, kind), "values")
+
+        yield Case("TreeEnsemble", 5, [x], [y.reshape(20, 1)], domain="ai.onnx.ml", n_targets=1, tree_roots=[0],
+                   nodes_modes=tensor([6] * count, "uint8"), nodes_splits=tensor([0] * count, dtype),
+                   nodes_featureids=list(range(count)), nodes_missing_value_tracks_true=[missing] * count,
+                   nodes_truenodeids=list(range(count)), nodes_trueleafs=[1] * count,
+                   nodes_falsenodeids=[*range(1, count), count], nodes_falseleafs=[0] * (count - 1) + [1],
+                   membership_values=tensor([v for each in sets for v in (*each, np.nan)], dtype),
+                   leaf_targetids=[0] * (count + 1), leaf_weights=tensor(weights, dtype))
+
+
 def scattered_bools(random):
     """For bools, a sum is "or" and a product is "and"."""
     steps = {"add": np.logical_or, "mul": np.logical_and, "max": np.logical_or, "min": np.logical_and}
@@ -416,7 +507,7 @@ def resizes_of_halves(random):
     yield Case("Resize", 13, [x, None, np.array([1, 1, 2, 0.5], "float32")], [y.astype("float16")], mode="linear").exact()
 
 
-CHECKS = [squeezes_without_axes, edges_of_slices_and_pads, resized_integers, aligned_resizes_with_antialias, halves_that_are_rounded_once, signs, scattered_bools, empty_tensors, resizes_of_halves, support_vector_machines, layer_statistics, windows_by_auto_pad, scaled_products, types_that_stay, reductions_over_nothing, reductions_without_axes, shrinks, thresholds, triangles, symmetric_resizes]
+CHECKS = [squeezes_without_axes, edges_of_slices_and_pads, resized_integers, aligned_resizes_with_antialias, halves_that_are_rounded_once, signs, scattered_bools, empty_tensors, resizes_of_halves, support_vector_machines, tree_ensembles, tree_members, layer_statistics, windows_by_auto_pad, scaled_products, types_that_stay, reductions_over_nothing, reductions_without_axes, shrinks, thresholds, triangles, symmetric_resizes]
 
 
 def main(checks=CHECKS):
