@@ -25,7 +25,8 @@ struct Sizes {
   int64_t images, in, out, groups;
   int64_t src[3], kernel[3], stride[3], dilation[3], pad[3];
   bool transposed = false;
-  bool finishes = false;  // a bias, then a residual and relu
+  bool finishes = false;  // a bias, then a residual and perhaps relu
+  bool relu = true;
   bool constant = false;
 };
 
@@ -189,7 +190,7 @@ class ConvolutionTypes : public testing::TestWithParam<const char*> {
     }
     if (s.finishes) {
       then_add_residual(&desc);
-      desc.epilogues[desc.epilogue_count++] = {1, EP_UNARY_relu, 0, 4};
+      if (s.relu) desc.epilogues[desc.epilogue_count++] = {1, EP_UNARY_relu, 0, 4};
       addresses.push_back(other.address());
     }
     const LaunchResult run = run_once(*cpu_, desc, addresses, std::vector<ep_scalar>(EP_MAX_SCALARS));
@@ -218,7 +219,8 @@ class ConvolutionTypes : public testing::TestWithParam<const char*> {
     }
     for (int64_t i = 0; i < dst.count(); ++i) {
       long double want = sums[static_cast<size_t>(i)];
-      if (s.finishes) want = std::max(want + bias.at(i / pixels % s.out) + other.at(i), 0.0L);
+      if (s.finishes) want += bias.at(i / pixels % s.out) + other.at(i);
+      if (s.finishes && s.relu) want = std::max(want, 0.0L);
       const double near = rounding_of(dtype) * std::abs(static_cast<double>(want)) +
                           sum_error_of(dtype) * (static_cast<double>(sizes[static_cast<size_t>(i)]) + 1);
       ASSERT_NEAR(dst.at(i), static_cast<double>(want), near) << "result " << i << " by " << run.implementation;
@@ -325,6 +327,8 @@ TEST_P(ConvolutionTypes, OfManyOrders) {
 TEST_P(ConvolutionTypes, WithEpiloguesAndConstantWeights) {
   for (Sizes sizes : many_sizes()) {
     sizes.finishes = sizes.constant = true;
+    for (const int32_t dtype : types) check(sizes, dtype, Order::channels_last);
+    sizes.relu = false;
     for (const int32_t dtype : types) check(sizes, dtype, Order::channels_last);
     sizes.constant = false;
     for (const int32_t dtype : types) check(sizes, dtype, Order::rows);
