@@ -220,7 +220,7 @@ class F64ConvolutionPrimitive final : public ep_primitive {
   }
 
   // Writes [channel, tap, pixel]: what each tap reads for each pixel of the strip, and zeros beyond SRC.
-  void pack(const Places* places, int64_t taps, const double* src, double* to) const {
+  void pack_pixels(const Places* places, int64_t taps, const double* src, double* to) const {
     const int32_t width = kernel_.width;
     const int64_t channel = desc_.operands[src_].strides[1];
     for (int64_t tap = 0; tap < taps; ++tap) {
@@ -284,7 +284,8 @@ class F64ConvolutionPrimitive final : public ep_primitive {
     double* const strips = room + depth(of) * f64_strip_rows;
     const int64_t strip_size = depth(of) * kernel_.width;
     for (size_t i = 0; i < pixels.size(); ++i) {
-      pack(places.data() + static_cast<int64_t>(i) * taps, taps, src, strips + static_cast<int64_t>(i) * strip_size);
+      pack_pixels(places.data() + static_cast<int64_t>(i) * taps, taps, src,
+                  strips + static_cast<int64_t>(i) * strip_size);
     }
     for (int64_t o = channel; o < std::min(channel + channels_, out_); o += f64_strip_rows) {
       const auto rows = static_cast<int32_t>(std::min<int64_t>(f64_strip_rows, out_ - o));

@@ -25,7 +25,8 @@ struct Sizes {
   int64_t images, in, out, groups;
   int64_t src[3], kernel[3], stride[3], dilation[3], pad[3];
   bool transposed = false;
-  bool finishes = false;  // a bias, then a residual and relu
+  bool finishes = false;  // a bias, then a residual and perhaps relu
+  bool relu = true;
   bool constant = false;
 };
 
@@ -70,6 +71,11 @@ class Values {
     if (desc_.dtype == EP_DTYPE_f32) return std::memcpy(&single, from, sizeof single), single;
     std::memcpy(&bits, from, sizeof bits);
     return desc_.dtype == EP_DTYPE_f16 ? F16::to_f32(bits) : bf16_to_f32(bits);
+  }
+  std::vector<double> numbers() const {
+    std::vector<double> numbers;
+    for (int64_t i = 0; i < count(); ++i) numbers.push_back(at(i));
+    return numbers;
   }
   void set(int64_t i, double value) {
     char* to = bytes_.data() + offset(i) * size();
@@ -184,7 +190,7 @@ class ConvolutionTypes : public testing::TestWithParam<const char*> {
     }
     if (s.finishes) {
       then_add_residual(&desc);
-      desc.epilogues[desc.epilogue_count++] = {1, EP_UNARY_relu, 0, 4};
+      if (s.relu) desc.epilogues[desc.epilogue_count++] = {1, EP_UNARY_relu, 0, 4};
       addresses.push_back(other.address());
     }
     const LaunchResult run = run_once(*cpu_, desc, addresses, std::vector<ep_scalar>(EP_MAX_SCALARS));
@@ -193,6 +199,7 @@ class ConvolutionTypes : public testing::TestWithParam<const char*> {
 
     const int64_t pixels = elements(result, s.rank), src_pixels = elements(s.src, s.rank);
     const int64_t taps = elements(s.kernel, s.rank);
+    const std::vector<double> src_numbers = src.numbers(), weight_numbers = weight.numbers();
     std::vector<long double> sums(static_cast<size_t>(dst.count())), sizes(sums.size());
     for (int64_t tap = 0; tap < taps; ++tap) {
       pairs(s, s.transposed ? result : s.src, s.transposed ? s.src : result, tap, [&](int64_t large, int64_t small) {
@@ -202,7 +209,8 @@ class ConvolutionTypes : public testing::TestWithParam<const char*> {
           const int64_t channel = o / out_each * in_each + c;
           const int64_t w = s.transposed ? channel * out_each + o % out_each : o * in_each + c;
           const long double product =
-              static_cast<long double>(src.at((n * s.in + channel) * src_pixels + from)) * weight.at(w * taps + tap);
+              static_cast<long double>(src_numbers[static_cast<size_t>((n * s.in + channel) * src_pixels + from)]) *
+              weight_numbers[static_cast<size_t>(w * taps + tap)];
           const auto at = static_cast<size_t>((n * s.out + o) * pixels + to);
           sums[at] += product;
           sizes[at] += std::abs(product);
@@ -211,7 +219,8 @@ class ConvolutionTypes : public testing::TestWithParam<const char*> {
     }
     for (int64_t i = 0; i < dst.count(); ++i) {
       long double want = sums[static_cast<size_t>(i)];
-      if (s.finishes) want = std::max(want + bias.at(i / pixels % s.out) + other.at(i), 0.0L);
+      if (s.finishes) want += bias.at(i / pixels % s.out) + other.at(i);
+      if (s.finishes && s.relu) want = std::max(want, 0.0L);
       const double near = rounding_of(dtype) * std::abs(static_cast<double>(want)) +
                           sum_error_of(dtype) * (static_cast<double>(sizes[static_cast<size_t>(i)]) + 1);
       ASSERT_NEAR(dst.at(i), static_cast<double>(want), near) << "result " << i << " by " << run.implementation;
@@ -258,13 +267,15 @@ class ConvolutionTypes : public testing::TestWithParam<const char*> {
 
     const int64_t pixels = elements(result, s.rank), src_pixels = elements(s.src, s.rank);
     const int64_t taps = elements(s.kernel, s.rank);
+    const std::vector<double> src_numbers = src.numbers(), gradient_numbers = gradient.numbers();
     for (int64_t i = 0; i < dst.count(); ++i) {
       const int64_t o = i / taps / in_each, channel = o / out_each * in_each + i / taps % in_each;
       long double want = 0, size = 1;
       pairs(s, s.src, result, i % taps, [&](int64_t from, int64_t to) {
         for (int64_t n = 0; n < s.images; ++n) {
-          const long double product = static_cast<long double>(src.at((n * s.in + channel) * src_pixels + from)) *
-                                      gradient.at((n * s.out + o) * pixels + to);
+          const long double product =
+              static_cast<long double>(src_numbers[static_cast<size_t>((n * s.in + channel) * src_pixels + from)]) *
+              gradient_numbers[static_cast<size_t>((n * s.out + o) * pixels + to)];
           want += product;
           size += std::abs(product);
         }
@@ -317,6 +328,8 @@ TEST_P(ConvolutionTypes, WithEpiloguesAndConstantWeights) {
   for (Sizes sizes : many_sizes()) {
     sizes.finishes = sizes.constant = true;
     for (const int32_t dtype : types) check(sizes, dtype, Order::channels_last);
+    sizes.relu = false;
+    for (const int32_t dtype : types) check(sizes, dtype, Order::channels_last);
     sizes.constant = false;
     for (const int32_t dtype : types) check(sizes, dtype, Order::rows);
   }
@@ -327,6 +340,45 @@ TEST_P(ConvolutionTypes, GradientsOfWeights) {
     if (sizes.transposed) continue;
     for (const int32_t dtype : types) {
       for (const Order order : orders) check_gradient(sizes, dtype, order);
+    }
+  }
+}
+
+// The provider divides f64 work by the number of threads.
+TEST_P(ConvolutionTypes, OnManyThreads) {
+  cpu_ = std::make_unique<OpenProvider>("cpu", Settings{{"simd", GetParam()}}, 5);
+  for (const Sizes& sizes : many_sizes()) {
+    for (const int32_t dtype : {EP_DTYPE_f16, EP_DTYPE_f64}) {
+      check(sizes, dtype, Order::rows);
+      if (!sizes.transposed) check_gradient(sizes, dtype, Order::rows);
+    }
+  }
+  check({2, 1, 40, 130, 1, {7, 7}, {3, 3}, {1, 1}, {1, 1}, {1, 1}}, EP_DTYPE_f64, Order::rows);
+  check_gradient({2, 1, 40, 130, 1, {7, 7}, {3, 3}, {1, 1}, {1, 1}, {1, 1}}, EP_DTYPE_f64, Order::rows);
+}
+
+TEST_P(ConvolutionTypes, KeepNanInfinityAndDenormals) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const std::vector<double> specials{NAN, infinity, -infinity, 0x1p-24, -0x3p-24, 0x1p-133, -0x5p-133, 0x1p-1074, 1};
+  const auto count = static_cast<int64_t>(specials.size());
+  for (const int32_t dtype : types) {
+    Values dst(EP_ROLE_DST, dtype, {1, 1, count}, Order::rows, &generator_);
+    Values src(EP_ROLE_SRC, dtype, {1, 1, count}, Order::rows, &generator_);
+    Values weight(EP_ROLE_WEIGHT, dtype, {1, 1, 1}, Order::rows, &generator_);
+    for (int64_t i = 0; i < count; ++i) src.set(i, specials[static_cast<size_t>(i)]);
+    weight.set(0, 1);
+    ep_primitive_desc desc = descriptor(EP_PRIMITIVE_convolution, {dst.desc(), src.desc(), weight.desc()});
+    desc.attributes.convolution.spatial_rank = 1;
+    desc.attributes.convolution.groups = 1;
+    desc.attributes.convolution.stride[0] = desc.attributes.convolution.dilation[0] = 1;
+    const LaunchResult run = run_once(*cpu_, desc, {dst.address(), src.address(), weight.address()});
+    ASSERT_EQ(run.status, EP_STATUS_OK) << cpu_->host.sentence();
+    for (int64_t i = 0; i < count; ++i) {
+      const double got = dst.at(i), want = src.at(i);
+      // The processor's products of bf16 treat denormals as 0.
+      if (dtype == EP_DTYPE_bf16 && std::abs(want) < 0x1p-126 && got == 0) continue;
+      EXPECT_TRUE(std::isnan(want) ? std::isnan(got) : got == want)
+          << "type " << dtype << " by " << run.implementation << ": " << got << ", not " << want;
     }
   }
 }
