@@ -19,7 +19,7 @@ constexpr int64_t block_rows = 192;
 constexpr int64_t most_columns = 512;        // of a block
 constexpr int64_t depth = 256;               // products that are added before their sum is added to the result
 constexpr int64_t most_depth = 32 * depth;   // rows of b that are packed at a time
-constexpr int64_t slab_bytes = 1024 * 1024;  // packed columns of b; half of an L2 cache
+constexpr int64_t slab_bytes = 2048 * 1024;  // packed columns of b
 constexpr int64_t few_rows = 24;             // rows of a for which packing b costs more than it saves
 
 int64_t rounded(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
