@@ -182,7 +182,8 @@ Status Work::launch(const Stream& stream) {
     spoil(&lent_scalars_);
   }
   if (launched.code() == Code::unsupported) {
-    return broken("P03", "support and create said yes, primitive_launch says unsupported: {}", launched.message());
+    return broken("P03", "support and create said yes, primitive_launch says unsupported: {}",
+                  without_rule(launched).message());
   }
   if (launched.code() != Code::fault) return launched;
   if (!subject_.synchronous()) {
