@@ -31,12 +31,13 @@ void look_for_anomalies(const Node& node, std::span<const Tensor> gradients) {
     const Tensor& gradient = gradients[i];
     if (!gradient.defined() || gradient.elements() == 0) continue;
     if (gradient.impl()->storage == nullptr) {
-      throw Error(Code::unsupported, "backward: DetectAnomaly reads gradients, which a recording has not computed yet.",
+      throw Error(Subject{"backward"}, Code::unsupported,
+                  "DetectAnomaly reads gradients, which a recording has not computed yet.",
                   "Close its scope, or run this step without recording it.");
     }
     if (!tenon::any(tenon::isnan(gradient.detach())).item<bool>()) continue;
-    throw Error(Code::invalid_argument,
-                fmt::format("backward: the gradient of argument {} of {}, of shape {}, holds a NaN{}.", i, node.name(),
+    throw Error(Subject{"backward"}, Code::invalid_argument,
+                fmt::format("the gradient of argument {} of {}, of shape {}, holds a NaN{}.", i, node.name(),
                             gradient.dims(), noted_call(node)));
   }
 }

@@ -20,18 +20,18 @@ using autograd::need_history;
 using autograd::Root;
 
 template <class... Parts>
-[[noreturn]] void refuse(fmt::format_string<const Parts&...> text, const Parts&... parts) {
-  throw Error(Code::invalid_argument, fmt::format(text, parts...));
+[[noreturn]] void refuse(std::string_view op, fmt::format_string<const Parts&...> text, const Parts&... parts) {
+  throw Error(Subject{op}, Code::invalid_argument, fmt::format(text, parts...));
 }
 
 void require_no_inference(std::string_view op) {
-  if (call_context.inference) refuse("{}: an InferenceMode scope is open, in which nothing has a gradient.", op);
+  if (call_context.inference) refuse(op, "an InferenceMode scope is open, in which nothing has a gradient.");
 }
 
 const autograd::Edge& require_edge(std::string_view op, std::string_view what, size_t i, const Tensor& tensor) {
-  if (!tensor.defined()) refuse("{}: {} {} is an undefined tensor.", op, what, i);
+  if (!tensor.defined()) refuse(op, "{} {} is an undefined tensor.", what, i);
   const autograd::Edge& edge = edge_of(tensor);
-  if (!edge.node) refuse("{}: {} {} of shape {} wants no gradient.", op, what, i, tensor.dims());
+  if (!edge.node) refuse(op, "{} {} of shape {} wants no gradient.", what, i, tensor.dims());
   return edge;
 }
 
@@ -39,13 +39,13 @@ const autograd::Edge& require_edge(std::string_view op, std::string_view what, s
 Tensor weight_of(std::string_view op, size_t i, const Tensor& output, const Tensor& given) {
   if (!given.defined()) {
     if (output.elements() != 1) {
-      refuse("{}: output {} of shape {} has {} elements; only an output of one element may omit its gradient.", op, i,
+      refuse(op, "output {} of shape {} has {} elements; only an output of one element may omit its gradient.", i,
              output.dims(), output.elements());
     }
     return tenon::ones_like(autograd::without_history(output));
   }
   if (!(given.dims() == output.dims()) || given.dtype() != output.dtype()) {
-    refuse("{}: the gradient given for output {} is {} {}; the output is {} {}.", op, i, dtype_name(given.dtype()),
+    refuse(op, "the gradient given for output {} is {} {}; the output is {} {}.", i, dtype_name(given.dtype()),
            given.dims(), dtype_name(output.dtype()), output.dims());
   }
   return given;
@@ -54,7 +54,7 @@ Tensor weight_of(std::string_view op, size_t i, const Tensor& output, const Tens
 std::vector<Root> roots_of(std::string_view op, const TensorList& outputs, const TensorList& gradients) {
   require_no_inference(op);
   if (!gradients.empty() && gradients.size() != outputs.size()) {
-    refuse("{}: {} gradients are given for {} outputs.", op, gradients.size(), outputs.size());
+    refuse(op, "{} gradients are given for {} outputs.", gradients.size(), outputs.size());
   }
   std::vector<Root> roots;
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -89,8 +89,9 @@ TensorList grad(const TensorList& outputs, const TensorList& inputs, const Tenso
   TensorList results;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!captures[i].gradient.defined() && !options.allow_unused) {
-      refuse("grad: the outputs do not depend on input {} of shape {}; allow_unused gives an undefined tensor for it.",
-             i, inputs[i].dims());
+      refuse("grad",
+             "the outputs do not depend on input {} of shape {}; allow_unused gives an undefined tensor for it.", i,
+             inputs[i].dims());
     }
     results.push_back(captures[i].gradient);
   }
@@ -104,7 +105,7 @@ HookHandle register_hook(const Tensor& tensor, std::function<Tensor(const Tensor
 
 HookHandle register_hook_after_accumulation(const Tensor& leaf, std::function<void()> hook) {
   require_edge("register_hook_after_accumulation", "argument", 0, leaf);
-  if (!leaf.is_leaf()) refuse("register_hook_after_accumulation: the tensor of shape {} is not a leaf.", leaf.dims());
+  if (!leaf.is_leaf()) refuse("register_hook_after_accumulation", "the tensor of shape {} is not a leaf.", leaf.dims());
   const std::shared_ptr<autograd::GradientSlot>& slot = history_of(leaf)->slot;
   const std::shared_ptr<autograd::HookList<std::function<void()>>> hooks(slot, &slot->after_accumulation);
   return handle_to(hooks, std::move(hook));
@@ -140,11 +141,11 @@ const Tensor& Tensor::requires_grad_(bool wanted) const {
   (void)at("requires_grad_");
   if (wanted) require_no_inference("requires_grad_");
   if (wanted && !is_floating(dtype())) {
-    refuse("requires_grad_: a tensor of {} has no gradient; only floating dtypes have one.", dtype_name(dtype()));
+    refuse("requires_grad_", "a tensor of {} has no gradient; only floating dtypes have one.", dtype_name(dtype()));
   }
   if (requires_grad() == wanted) return *this;
   if (!is_leaf())
-    refuse("requires_grad_: a tensor of shape {} was made by an op, so it is not a leaf; use detach().", dims());
+    refuse("requires_grad_", "a tensor of shape {} was made by an op, so it is not a leaf; use detach().", dims());
   if (wanted) autograd::watch_process();
   autograd::History& history = need_history(*this);
   if (history.slot == nullptr) history.slot = std::make_shared<autograd::GradientSlot>();
@@ -166,11 +167,11 @@ void Tensor::set_grad(const Tensor& gradient) const {
   (void)at("set_grad");
   autograd::History* history = history_of(*this);
   if (history == nullptr || history->slot == nullptr) {
-    refuse("set_grad: the tensor of shape {} keeps no gradient: it is not a leaf that requires a gradient.", dims());
+    refuse("set_grad", "the tensor of shape {} keeps no gradient: it is not a leaf that requires a gradient.", dims());
   }
   if (gradient.defined() &&
       (!(gradient.dims() == dims()) || gradient.dtype() != dtype() || gradient.impl()->device != impl_->device)) {
-    refuse("set_grad: a gradient of {} {} does not belong to a tensor of {} {} or is on another device.",
+    refuse("set_grad", "a gradient of {} {} does not belong to a tensor of {} {} or is on another device.",
            dtype_name(gradient.dtype()), gradient.dims(), dtype_name(dtype()), dims());
   }
   autograd::note_use(history->slot, autograd::SlotUse::replace);

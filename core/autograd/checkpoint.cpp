@@ -104,14 +104,14 @@ class Call : public std::enable_shared_from_this<Call> {
     }
     values_.push_back(tensor);
     return []() -> Tensor {
-      throw Error(Code::internal, "checkpoint: backward runs through a tensor that was recomputed.");
+      throw Error(Subject{"checkpoint"}, Code::internal, "backward runs through a tensor that was recomputed.");
     };
   }
 
   template <class... Parts>
   [[noreturn]] static void differ(fmt::format_string<const Parts&...> text, const Parts&... parts) {
-    throw Error(Code::invalid_argument,
-                fmt::format("checkpoint: backward runs the function again, which now does something else: {}.",
+    throw Error(Subject{"checkpoint"}, Code::invalid_argument,
+                fmt::format("backward runs the function again, which now does something else: {}.",
                             fmt::format(text, parts...)),
                 "Let the function depend on its arguments alone, and write nothing that it uses before backward.");
   }
@@ -131,7 +131,8 @@ class Call : public std::enable_shared_from_this<Call> {
 TensorList run_checkpointed(std::function<TensorList(const TensorList&)> function, const TensorList& inputs,
                             const CheckpointOptions& options) {
   for (const Tensor& input : inputs) {
-    if (!input.defined()) throw Error(Code::invalid_argument, "checkpoint: an argument is an undefined tensor.");
+    if (!input.defined())
+      throw Error(Subject{"checkpoint"}, Code::invalid_argument, "an argument is an undefined tensor.");
   }
   if (!autograd::remembers()) return function(inputs);
   return std::make_shared<Call>(std::move(function), inputs, options.keep_random_state)->first_run(inputs);

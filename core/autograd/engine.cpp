@@ -72,17 +72,16 @@ void run_hooks(NodeExtras& extras, const Node& node, std::span<Tensor> gradients
     Tensor& gradient = gradients[hook.index];
     if (!gradient.defined()) continue;
     if (gradient.impl()->storage == nullptr) {
-      throw Error(
-          Code::invalid_argument,
-          fmt::format("backward: a tensor that {} made has a hook, which a recording cannot hold.", node.name()),
-          "Remove the hook, or run this step without recording it.");
+      throw Error(Subject{"backward"}, Code::invalid_argument,
+                  fmt::format("a tensor that {} made has a hook, which a recording cannot hold.", node.name()),
+                  "Remove the hook, or run this step without recording it.");
     }
     const Tensor replaced = hook.function(gradient);
     if (!replaced.defined()) continue;
     if (!(replaced.dims() == gradient.dims()) || replaced.dtype() != gradient.dtype()) {
       throw Error(
-          Code::invalid_argument,
-          fmt::format("backward: a hook on a tensor that {} made gave a gradient of {} {}, not of {} {}.", node.name(),
+          Subject{"backward"}, Code::invalid_argument,
+          fmt::format("a hook on a tensor that {} made gave a gradient of {} {}, not of {} {}.", node.name(),
                       dtype_name(replaced.dtype()), replaced.dims(), dtype_name(gradient.dtype()), gradient.dims()));
     }
     gradient = replaced;
@@ -107,7 +106,7 @@ class Engine {
   void run() {
     while (!pending_.empty()) {
       if (CancellationScope::cancelled_here())
-        throw Error(Code::cancelled, "backward: The program cancelled this run.");
+        throw Error(Subject{"backward"}, Code::cancelled, "The program cancelled this run.");
       Turn turn = pending_.take();
       run_node(turn);
     }
@@ -148,9 +147,8 @@ class Engine {
   // `node` is outside the boundary.
   void end_at(const Node& node) const {
     if (captured_.count(&node) != 0) return;
-    throw Error(Code::invalid_argument,
-                fmt::format("backward: it reaches a tensor that {} made outside of the function that is recorded.",
-                            node.name()),
+    throw Error(Subject{"backward"}, Code::invalid_argument,
+                fmt::format("it reaches a tensor that {} made outside of the function that is recorded.", node.name()),
                 "Call backward outside of the function, or use detach() of the tensor inside.");
   }
 

@@ -16,8 +16,8 @@ namespace {
 using autograd::Edge;
 
 template <class... Parts>
-[[noreturn]] void refuse(fmt::format_string<const Parts&...> text, const Parts&... parts) {
-  throw Error(Code::invalid_argument, fmt::format(text, parts...));
+[[noreturn]] void refuse(std::string_view op, fmt::format_string<const Parts&...> text, const Parts&... parts) {
+  throw Error(Subject{op}, Code::invalid_argument, fmt::format(text, parts...));
 }
 
 }  // namespace
@@ -58,8 +58,8 @@ class FunctionNode final : public autograd::Node {
 
   void run(std::span<const Tensor> of_results, uint64_t wanted, std::span<Tensor> of_inputs) override {
     if (function_ == nullptr) {
-      throw Error(Code::invalid_argument,
-                  fmt::format("backward: what {} saved was freed by an earlier backward.", name_),
+      throw Error(Subject{"backward"}, Code::invalid_argument,
+                  fmt::format("what {} saved was freed by an earlier backward.", name_),
                   "Call the first backward with retain_graph.");
     }
     TensorList given;
@@ -70,7 +70,7 @@ class FunctionNode final : public autograd::Node {
     *wanted_ = wanted;
     const TensorList gradients = function_->backward(given);
     if (gradients.size() != of_inputs.size()) {
-      refuse("{}: its backward gave {} gradients for {} inputs.", name_, gradients.size(), of_inputs.size());
+      refuse(name_, "its backward gave {} gradients for {} inputs.", gradients.size(), of_inputs.size());
     }
     std::copy(gradients.begin(), gradients.end(), of_inputs.begin());
   }
@@ -99,7 +99,7 @@ void Function::save(const Tensor& tensor) {
 
 Tensor Function::saved(size_t i) const {
   if (state_ == nullptr || i >= state_->kept.size()) {
-    refuse("{}: there is no saved tensor {}; {} were saved.", name(), i, state_ == nullptr ? 0 : state_->kept.size());
+    refuse(name(), "there is no saved tensor {}; {} were saved.", i, state_ == nullptr ? 0 : state_->kept.size());
   }
   const State::Kept& kept = state_->kept[i];
   const Tensor tensor = kept.tensor.get(name(), "a tensor");
@@ -115,11 +115,11 @@ bool Function::wants(size_t i) const { return state_ != nullptr && (state_->want
 TensorList call_function(std::shared_ptr<Function> function, const TensorList& inputs) {
   const std::string name = function->name();
   if (inputs.size() > autograd::kMostInputs) {
-    refuse("{}: {} inputs are more than {}.", name, inputs.size(), autograd::kMostInputs);
+    refuse(name, "{} inputs are more than {}.", inputs.size(), autograd::kMostInputs);
   }
   std::vector<Edge> edges;
   for (const Tensor& input : inputs) {
-    if (!input.defined()) refuse("{}: input {} is an undefined tensor.", name, edges.size());
+    if (!input.defined()) refuse(name, "input {} is an undefined tensor.", edges.size());
     edges.push_back(autograd::remembers() ? autograd::edge_of(input) : Edge());
   }
   TensorList results;
@@ -128,7 +128,7 @@ TensorList call_function(std::shared_ptr<Function> function, const TensorList& i
     results = function->forward(inputs);
   }
   for (const Tensor& result : results) {
-    if (!result.defined()) refuse("{}: its forward gave an undefined tensor.", name);
+    if (!result.defined()) refuse(name, "its forward gave an undefined tensor.");
   }
   const bool flows = std::any_of(edges.begin(), edges.end(), [](const Edge& edge) { return bool(edge.node); });
   if (!flows || results.empty()) return results;

@@ -33,14 +33,13 @@ bool gives_floats(const OpCall& call) {
 }
 
 [[noreturn, gnu::cold]] void refuse_none(const OpCall& call, const GradientRow& row) {
-  throw Error(
-      Code::unsupported,
-      fmt::format("{}: an argument wants a gradient, which this op does not have: {}.", call.op->name, row.none),
-      "Call the op on detach() of the argument, or inside a NoGrad scope.");
+  throw Error(Subject{call.op->name}, Code::unsupported,
+              fmt::format("an argument wants a gradient, which this op does not have: {}.", row.none),
+              "Call the op on detach() of the argument, or inside a NoGrad scope.");
 }
 
 [[noreturn, gnu::cold]] void refuse_write(const OpCall& call, std::string_view what, std::string_view remedy) {
-  throw Error(Code::invalid_argument, fmt::format("{}: {}", name_of(call, true), what), std::string(remedy));
+  throw Error(Subject{name_of(call, true)}, Code::invalid_argument, std::string(what), std::string(remedy));
 }
 
 // Throws if writing the given `output` would make the gradients of other tensors wrong. `flows`: an argument wants a
@@ -115,9 +114,8 @@ void GradientInterpreter::apply(const OpCall& call) {
 // Control flow that is kept as a record: an interpreter below records it.
 void GradientInterpreter::apply_control(const OpCall& call, bool flows) {
   if (!flows) return below_.apply(call);
-  throw Error(Code::unsupported,
-              fmt::format("{}: an argument wants a gradient, which a recorded {} does not have yet.", call.op->name,
-                          call.op->name),
+  throw Error(Subject{call.op->name}, Code::unsupported,
+              fmt::format("an argument wants a gradient, which a recorded {} does not have yet.", call.op->name),
               "Call the function without compile, or inside a NoGrad scope.");
 }
 

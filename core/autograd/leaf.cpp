@@ -39,8 +39,8 @@ void LeafNode::run(std::span<const Tensor> of_results, uint64_t, std::span<Tenso
   if (slot_->after_accumulation.empty()) return;
   for (const std::function<void()>& hook : slot_->after_accumulation.functions()) {
     if (of_results[0].impl()->storage == nullptr) {
-      throw Error(Code::invalid_argument,
-                  "backward: a leaf has a hook after accumulation, which a recording cannot hold.",
+      throw Error(Subject{"backward"}, Code::invalid_argument,
+                  "a leaf has a hook after accumulation, which a recording cannot hold.",
                   "Remove the hook, or run this step without recording it.");
     }
     hook();

@@ -172,8 +172,8 @@ Tensor OpNode::saved_result(size_t i) const {
 
 void OpNode::run(std::span<const Tensor> of_results, uint64_t wanted, std::span<Tensor> of_inputs) {
   if (dropped_) {
-    throw Error(Code::invalid_argument,
-                fmt::format("backward: what {} saved for its gradient was freed by an earlier backward.", op_->name),
+    throw Error(Subject{"backward"}, Code::invalid_argument,
+                fmt::format("what {} saved for its gradient was freed by an earlier backward.", op_->name),
                 "Call the first backward with retain_graph.");
   }
   const Backward backward(*this, of_results, wanted, of_inputs);
@@ -182,8 +182,8 @@ void OpNode::run(std::span<const Tensor> of_results, uint64_t wanted, std::span<
   row_->function(backward);
   for (size_t i = 0; i < of_inputs.size(); ++i) {
     if ((wanted >> i & 1) == 0 || of_inputs[i].defined()) continue;
-    throw Error(Code::unsupported,
-                fmt::format("{}: argument {} wants a gradient, which this op does not have for it.", op_->name, i));
+    throw Error(Subject{op_->name}, Code::unsupported,
+                fmt::format("argument {} wants a gradient, which this op does not have for it.", i));
   }
 }
 

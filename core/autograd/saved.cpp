@@ -23,8 +23,8 @@ void SavedTensor::pack(std::string_view saver) {
   const PackHook& hook = *call_context.pack_hook;
   const bool recorded = tensor_.impl()->storage == nullptr;
   if (recorded && !hook.takes_recorded) {
-    throw Error(Code::invalid_argument,
-                fmt::format("{}: it saves a tensor inside of SavedTensorHooks, which a recording cannot hold.", saver),
+    throw Error(Subject{saver}, Code::invalid_argument,
+                "it saves a tensor inside of SavedTensorHooks, which a recording cannot hold.",
                 "Close the scope of the hooks, or run this step without recording it.");
   }
   std::unique_ptr<Packed, End> packed(new Packed);
@@ -54,8 +54,8 @@ Tensor SavedTensor::unpack(std::string_view saver, std::string_view what) const 
   const bool fits = tensor.defined() && tensor.dtype() == packed.dtype && tensor.impl()->dims == packed.dims &&
                     tensor.impl()->device == packed.device;
   if (!fits) {
-    throw Error(Code::invalid_argument,
-                fmt::format("backward: {} saved {} of {} {}, and the hook that unpacks it gave {}.", saver, what,
+    throw Error(Subject{"backward"}, Code::invalid_argument,
+                fmt::format("{} saved {} of {} {}, and the hook that unpacks it gave {}.", saver, what,
                             dtype_name(packed.dtype), packed.dims,
                             tensor.defined() ? fmt::format("{} {} on {}", dtype_name(tensor.dtype()), tensor.dims(),
                                                            tensor.device().spelling())
@@ -67,8 +67,8 @@ Tensor SavedTensor::unpack(std::string_view saver, std::string_view what) const 
 }
 
 void SavedTensor::refuse(const Tensor& written, std::string_view saver, std::string_view what) const {
-  throw Error(Code::invalid_argument,
-              fmt::format("backward: {} saved {} of shape {} for its gradient, and {} has written into that tensor "
+  throw Error(Subject{"backward"}, Code::invalid_argument,
+              fmt::format("{} saved {} of shape {} for its gradient, and {} has written into that tensor "
                           "since (version {} was saved, it is version {} now).",
                           saver, what, written.dims(), last_writer(written), version_, write_count(written)),
               "Write into a clone() of the tensor, or write before the op uses it.");

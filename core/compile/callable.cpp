@@ -19,10 +19,10 @@ bool computes() { return &autograd::interpreter_below() == &eager_interpreter();
 void check_frozen(const CompileOptions& options, const RecordedFunction& recording) {
   for (const auto& [tensor, version] : recording.frozen) {
     if (write_count(tensor) == version) continue;
-    throw Error(Code::invalid_argument,
-                fmt::format("{}: {} has written into a tensor of shape {} that was frozen when the function was "
+    throw Error(Subject{options.name}, Code::invalid_argument,
+                fmt::format("{} has written into a tensor of shape {} that was frozen when the function was "
                             "compiled.",
-                            options.name, last_writer(tensor), tensor.dims()),
+                            last_writer(tensor), tensor.dims()),
                 "Compile the function again after the write, or remove the tensor from the option frozen.");
   }
 }
@@ -65,8 +65,8 @@ std::shared_ptr<Backward> backward_of(const RecordedFunction& recording, const s
 }  // namespace
 
 void refuse_gone(const std::string& name) {
-  throw Error(Code::invalid_argument,
-              fmt::format("backward: {} was destroyed, but its gradient must be differentiated again.", name),
+  throw Error(Subject{"backward"}, Code::invalid_argument,
+              fmt::format("{} was destroyed, but its gradient must be differentiated again.", name),
               "Keep the compiled function alive while backward with create_graph is called on its results.");
 }
 
@@ -182,8 +182,8 @@ std::optional<TensorList> Callable::check(const std::shared_ptr<Entry>& entry, c
   const std::string differs = difference(entry->recording(), *again.recording);
   if (!differs.empty()) {
     entry->differs = Status(
-        Code::invalid_argument,
-        fmt::format("{}: its second call ran differently from its first call: {}.", options_.name, differs),
+        Subject{options_.name}, Code::invalid_argument,
+        fmt::format("its second call ran differently from its first call: {}.", differs),
         "Make every value that changes between calls an argument, or a tensor from outside, which each run reads.");
     throw_if_error(entry->differs);
   }
@@ -239,7 +239,7 @@ TensorList Callable::run_entry(const std::shared_ptr<Entry>& entry, const CallSh
 }
 
 void Callable::refuse_eager(std::string_view why) const {
-  throw Error(Code::unsupported, fmt::format("{}: {}.", options_.name, why),
+  throw Error(Subject{options_.name}, Code::unsupported, fmt::format("{}.", why),
               "Call the function without compile if you need create_graph.");
 }
 
@@ -336,8 +336,8 @@ std::vector<CompileMemory> CompiledList::memory() const { return callable_->memo
 
 void compilation::check_count(const TensorList& inputs, size_t count) {
   if (inputs.size() == count) return;
-  throw Error(Code::invalid_argument,
-              fmt::format("compile: the function takes {} tensors, but {} were given.", count, inputs.size()));
+  throw Error(Subject{"compile"}, Code::invalid_argument,
+              fmt::format("the function takes {} tensors, but {} were given.", count, inputs.size()));
 }
 
 }  // namespace tenon

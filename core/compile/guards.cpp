@@ -74,12 +74,13 @@ CallShape shape_of(const std::string& name, const TensorList& inputs) {
   add_place(Device::current().state(), &shape.fixed);
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].defined()) {
-      throw Error(Code::invalid_argument, fmt::format("{}: argument {} is an undefined tensor.", name, i));
+      throw Error(Subject{name}, Code::invalid_argument, fmt::format("argument {} is an undefined tensor.", i));
     }
     const global::GlobalValue* value = global::value_of(inputs[i]);
     if (inputs[i].impl()->storage == nullptr && value == nullptr) {
-      throw Error(Code::invalid_argument, fmt::format("{}: argument {} of shape {} has no data: it is {}.", name, i,
-                                                      inputs[i].dims(), origin_of(inputs[i])));
+      throw Error(
+          Subject{name}, Code::invalid_argument,
+          fmt::format("argument {} of shape {} has no data: it is {}.", i, inputs[i].dims(), origin_of(inputs[i])));
     }
     const Dims& dims = inputs[i].dims();
     shape.fixed.push_back(static_cast<uint64_t>(inputs[i].dtype()) | uint64_t{value != nullptr} << 32);

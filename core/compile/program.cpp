@@ -15,7 +15,7 @@ TensorList apart(const std::string& name, const TensorList& examples) {
   TensorList made;
   for (size_t i = 0; i < examples.size(); ++i) {
     if (!examples[i].defined()) {
-      throw Error(Code::invalid_argument, fmt::format("{}: argument {} is an undefined tensor.", name, i));
+      throw Error(Subject{name}, Code::invalid_argument, fmt::format("argument {} is an undefined tensor.", i));
     }
     made.push_back(empty(examples[i].dims(), examples[i].dtype(), examples[i].device()));
   }
@@ -38,18 +38,16 @@ void refuse_effects(const std::string& name, const RecordedFunction& recording) 
   }
   const auto leaves = [](const SlotUpdate& update) { return update.kind != SlotUpdate::keep; };
   if (std::any_of(recording.slots.begin(), recording.slots.end(), leaves)) {
-    throw Error(Code::unsupported,
-                fmt::format("{}: it leaves gradients on tensors, but a standalone program has no such state.", name),
+    throw Error(Subject{name}, Code::unsupported,
+                "it leaves gradients on tensors, but a standalone program has no such state.",
                 "Remove the call of backward() from the function.");
   }
   if (recording.global) {
-    throw Error(Code::unsupported,
-                fmt::format("{}: it uses global tensors, but a standalone program runs on one rank.", name),
+    throw Error(Subject{name}, Code::unsupported, "it uses global tensors, but a standalone program runs on one rank.",
                 "Pass whole tensors to the function: to_local() of tensors that are whole on every rank.");
   }
   if (recording.drawn != 0) {
-    throw Error(Code::unsupported,
-                fmt::format("{}: it draws random numbers, but a standalone program has no generator.", name),
+    throw Error(Subject{name}, Code::unsupported, "it draws random numbers, but a standalone program has no generator.",
                 "Call eval() on the module first: dropout draws random numbers only in training.");
   }
 }

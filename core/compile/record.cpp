@@ -34,8 +34,8 @@ class BoundaryNode final : public autograd::Node {
   std::span<const Edge> edges() const override { return {}; }
   bool accumulates() const override { return true; }
   void run(std::span<const Tensor>, uint64_t, std::span<Tensor>) override {
-    throw Error(Code::invalid_argument,
-                fmt::format("backward: it reaches argument {}, which was computed outside of the function that is "
+    throw Error(Subject{"backward"}, Code::invalid_argument,
+                fmt::format("it reaches argument {}, which was computed outside of the function that is "
                             "recorded.",
                             argument_),
                 "Call backward outside of the function, or give it detach() of the argument.");
@@ -56,8 +56,8 @@ class LostNode final : public autograd::Node {
   std::span<const Edge> edges() const override { return {}; }
   bool accumulates() const override { return true; }
   void run(std::span<const Tensor>, uint64_t, std::span<Tensor>) override {
-    throw Error(Code::unsupported,
-                fmt::format("backward: {} was run in parts, so its results have no gradient.", function_),
+    throw Error(Subject{"backward"}, Code::unsupported,
+                fmt::format("{} was run in parts, so its results have no gradient.", function_),
                 "Call backward inside the function, or call the function without compile.");
   }
 
@@ -107,10 +107,10 @@ class Take {
   void note_frozen() {
     for (const Tensor& tensor : options_.frozen) {
       if (tensor.requires_grad()) {
-        throw Error(Code::invalid_argument,
-                    fmt::format("{}: a frozen tensor of shape {} wants a gradient, but a constant has none.",
-                                options_.name, tensor.dims()),
-                    "Remove the tensor from the option frozen, or call requires_grad_(false).");
+        throw Error(
+            Subject{options_.name}, Code::invalid_argument,
+            fmt::format("a frozen tensor of shape {} wants a gradient, but a constant has none.", tensor.dims()),
+            "Remove the tensor from the option frozen, or call requires_grad_(false).");
       }
       made_.frozen.emplace_back(tensor, write_count(tensor));
     }
@@ -188,8 +188,8 @@ class Take {
     for (size_t k = 0; k < results_.size(); ++k) {
       const Tensor& result = results_[k];
       if (!result.defined()) {
-        throw Error(Code::invalid_argument,
-                    fmt::format("{}: result {} of the function is an undefined tensor.", options_.name, k));
+        throw Error(Subject{options_.name}, Code::invalid_argument,
+                    fmt::format("result {} of the function is an undefined tensor.", k));
       }
       const auto same = [&](const Tensor& value) { return value.impl() == result.impl(); };
       const auto argument = std::find_if(values_.begin(), values_.end(), same);
@@ -221,11 +221,9 @@ class Take {
 
   void sort_slots() {
     if (writes_ == Writes::dropped && !slots_.empty()) {
-      throw Error(
-          Code::unsupported,
-          fmt::format("{}: the function leaves gradients on leaves, so its gradient cannot be differentiated again.",
-                      options_.name),
-          "Use grad() inside the function in place of backward().");
+      throw Error(Subject{options_.name}, Code::unsupported,
+                  "the function leaves gradients on leaves, so its gradient cannot be differentiated again.",
+                  "Use grad() inside the function in place of backward().");
     }
     for (const SlotState& state : slots_) {
       SlotUpdate update{ref_of(state.slot)};
@@ -286,12 +284,11 @@ class Take {
       const global::GlobalValue* value = global::value_of(values_[i]);
       if (value == nullptr || value->writes->count == 0) continue;
       if (global::value_of(inputs_[i])->copied != nullptr) {
-        throw Error(
-            Code::unsupported,
-            fmt::format("{}: it writes its argument {}, a view whose elements had to move, and a recording does "
-                        "not see the base of the view.",
-                        options_.name, i),
-            "Pass the base to the function, and make the view inside.");
+        throw Error(Subject{options_.name}, Code::unsupported,
+                    fmt::format("it writes its argument {}, a view whose elements had to move, and a recording does "
+                                "not see the base of the view.",
+                                i),
+                    "Pass the base to the function, and make the view inside.");
       }
       made_.written_globals.push_back(i);
     }

@@ -137,14 +137,14 @@ class CompiledNode final : public autograd::Node {
 
   void check() const {
     if (dropped_) {
-      throw Error(Code::invalid_argument,
-                  fmt::format("backward: what {} saved for its gradient was freed by an earlier backward.", name_),
+      throw Error(Subject{"backward"}, Code::invalid_argument,
+                  fmt::format("what {} saved for its gradient was freed by an earlier backward.", name_),
                   "Call the first backward with retain_graph.");
     }
     for (const Saved& saved : call_.saved) {
       if (write_count(saved.tensor) == saved.version) continue;
-      throw Error(Code::invalid_argument,
-                  fmt::format("backward: {} saved a tensor of shape {} for its gradient, and {} has written into that "
+      throw Error(Subject{"backward"}, Code::invalid_argument,
+                  fmt::format("{} saved a tensor of shape {} for its gradient, and {} has written into that "
                               "tensor since.",
                               name_, saved.tensor.dims(), last_writer(saved.tensor)),
                   "Write into a clone() of the tensor, or write after backward.");
@@ -206,8 +206,8 @@ class Run {
       if (value.uses.empty() && !recording_.forward.is_output(recording_.forward.inputs()[i])) continue;
       for (const auto& [tensor, version] : replay_->before) {
         if (!(tensor.impl()->storage == arguments_[i].impl()->storage) || write_count(tensor) == version) continue;
-        throw Error(Code::invalid_argument,
-                    fmt::format("backward: {} needs a tensor of shape {} as it was before the call, and {} has written "
+        throw Error(Subject{"backward"}, Code::invalid_argument,
+                    fmt::format("{} needs a tensor of shape {} as it was before the call, and {} has written "
                                 "into that tensor since.",
                                 owner_->name(), arguments_[i].dims(), last_writer(tensor)),
                     "Write into a clone() of the tensor, or call the function without compile.");

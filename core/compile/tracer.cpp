@@ -83,10 +83,10 @@ bool Tracer::host_value_known(const Tensor& tensor) {
 
 void Tracer::refuse_look(std::string_view function, const Tensor& tensor) const {
   const std::string what = is_recorded(tensor) ? origin_of(tensor) : std::string("from outside");
-  throw Error(Code::invalid_argument,
-              fmt::format("{}: {} lets the host see the elements of a tensor of shape {}, {}; a recording cannot see "
+  throw Error(Subject{function_}, Code::invalid_argument,
+              fmt::format("{} lets the host see the elements of a tensor of shape {}, {}; a recording cannot see "
                           "what the function does with them, and later calls would repeat it.",
-                          function_, function, tensor.impl()->dims, what),
+                          function, tensor.impl()->dims, what),
               "Decide by tenon::where, or return the tensor and read it outside; compile with whole = false runs the "
               "function in parts.");
 }
@@ -110,10 +110,9 @@ Tensor Tracer::look(std::string_view function, const Tensor& tensor) {
 RandomRange Tracer::draw(uint64_t blocks) {
   if (ended()) return default_generator().reserve(blocks);
   if (recorder_.in_region()) {
-    throw Error(Code::unsupported,
-                fmt::format("{}: random numbers are drawn in a function of cond, while_loop or scan, and a recording "
-                            "does not know how many of them a run takes.",
-                            function_),
+    throw Error(Subject{function_}, Code::unsupported,
+                "random numbers are drawn in a function of cond, while_loop or scan, and a recording "
+                "does not know how many of them a run takes.",
                 "Draw the numbers beforehand, and read them in the function.");
   }
   next_draw_ = std::exchange(drawn_, drawn_ + blocks);
@@ -173,10 +172,10 @@ void Tracer::check_histories(const Tensor& tensor) const {
     if (tensor.defined() && tensor.impl() != written.tensor.impl()) continue;
     const autograd::History* history = autograd::history_of(written.tensor);
     if (history == nullptr || history->edge.node.get() == written.edge.node.get()) continue;
-    throw Error(Code::invalid_argument,
-                fmt::format("{}: a tensor of shape {} from outside is overwritten with one that wants a gradient, "
+    throw Error(Subject{function_}, Code::invalid_argument,
+                fmt::format("a tensor of shape {} from outside is overwritten with one that wants a gradient, "
                             "which a recording cannot pass on.",
-                            function_, written.tensor.dims()),
+                            written.tensor.dims()),
                 "Write inside a NoGrad scope, or return the new elements as a result.");
   }
 }
@@ -194,10 +193,10 @@ void Tracer::apply(const OpCall& call) {
 // The parts of the global tensors come back as calls without global tensors.
 void Tracer::apply_global(const OpCall& call, const SpreadValue& value) {
   if (recorder_.in_region()) {
-    throw Error(Code::unsupported,
-                fmt::format("{}: {} of a global tensor is called in a function of cond, while_loop or scan, and ranks "
+    throw Error(Subject{function_}, Code::unsupported,
+                fmt::format("{} of a global tensor is called in a function of cond, while_loop or scan, and ranks "
                             "could disagree on whether it runs.",
-                            function_, call.op->name),
+                            call.op->name),
                 "Call it beforehand, or select elements with tenon::where.");
   }
   for (const Tensor* input : call.inputs) {
@@ -252,7 +251,8 @@ void Tracer::note_base(const Tensor& value) {
 // The functions of control flow may return tensors from outside.
 void Tracer::apply_control(const OpCall& call) {
   if (global_of(call) != nullptr) {
-    throw Error(Code::unsupported, fmt::format("{}: {} of a global tensor is not recorded.", function_, call.op->name),
+    throw Error(Subject{function_}, Code::unsupported,
+                fmt::format("{} of a global tensor is not recorded.", call.op->name),
                 "Call the function without compile.");
   }
   const auto& given = call.attributes_as<control::Call>();
@@ -295,9 +295,9 @@ void Tracer::apply_traced(const OpCall& call) {
     if (!output.defined()) continue;
     writes = true;
     if (!is_recorded(output) && is_frozen(output)) {
-      throw Error(Code::invalid_argument,
-                  fmt::format("{}: {} writes a tensor of shape {} that was frozen when the function was compiled.",
-                              function_, call.op->name, output.dims()),
+      throw Error(Subject{function_}, Code::invalid_argument,
+                  fmt::format("{} writes a tensor of shape {} that was frozen when the function was compiled.",
+                              call.op->name, output.dims()),
                   "Remove the tensor from the option frozen.");
     }
     if (!is_recorded(output)) note_written(output);

@@ -105,15 +105,15 @@ void agree_on_lines(const std::string& own) {
 
 void check_caller(std::string_view caller, const NamedTensors& tensors) {
   if (call_context.host_watch != nullptr) {
-    throw Error(Code::unsupported, fmt::format("{}: a compiled function cannot call it.", caller),
+    throw Error(Subject{caller}, Code::unsupported, "a compiled function cannot call it.",
                 "Call it outside of the function.");
   }
   for (const auto& [name, tensor] : tensors) {
     if (!tensor.defined()) refuse(fmt::format("{}: tensor '{}' is undefined.", caller, name));
     const files::Row* row = files::row_of(tensor.dtype());
     if (row != nullptr && !row->safe.empty()) continue;
-    throw Error(Code::unsupported,
-                fmt::format("{}: tensor '{}' has elements of {}, which safetensors does not support.", caller, name,
+    throw Error(Subject{caller}, Code::unsupported,
+                fmt::format("tensor '{}' has elements of {}, which safetensors does not support.", name,
                             dtype_name(tensor.dtype())));
   }
 }
@@ -253,8 +253,9 @@ class Loading {
 
  private:
   [[noreturn]] void missing(const std::string& name, std::string_view wanted, std::string_view found) const {
-    throw Error(Code::not_found, fmt::format("load: the {} '{}' was requested, but {} has {} of that name.", wanted,
-                                             name, index_.path, found));
+    throw Error(
+        Subject{"load"}, Code::not_found,
+        fmt::format("the {} '{}' was requested, but {} has {} of that name.", wanted, name, index_.path, found));
   }
 
   Wanted want(const std::string& name, const Tensor& tensor) const {
@@ -291,9 +292,9 @@ class Loading {
                            index_.path, path, dtype_name(wanted.entry.dtype), part.box.dims, found);
       };
       if (!fs::exists(path)) {
-        throw Error(Code::not_found,
-                    fmt::format("load: there is no file {}, which has the part {} of tensor '{}' according to {}.",
-                                path, part.box, wanted.name, index_.path));
+        throw Error(Subject{"load"}, Code::not_found,
+                    fmt::format("there is no file {}, which has the part {} of tensor '{}' according to {}.", path,
+                                part.box, wanted.name, index_.path));
       }
       if (files_.count(part.file) == 0) files_.emplace(part.file, path);
       const files::StoredTensors& stored = files_.at(part.file).tensors();

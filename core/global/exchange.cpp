@@ -70,7 +70,8 @@ class Plans {
   const ExchangePlan& plan(int64_t number) {
     const std::lock_guard lock(mutex_);
     if (number >= 0 && number < static_cast<int64_t>(plans_.size())) return *plans_[static_cast<size_t>(number)];
-    throw Error(Code::invalid_argument, fmt::format("exchange: this process has no exchange number {}.", number),
+    throw Error(Subject{"exchange"}, Code::invalid_argument,
+                fmt::format("this process has no exchange number {}.", number),
                 "A program with exchanges runs in the process that has recorded it.");
   }
 

@@ -17,16 +17,17 @@ namespace tenon::global {
 namespace {
 
 const GlobalValue& need_value(std::string_view caller, const Tensor& tensor) {
-  if (!tensor.defined()) throw Error(Code::invalid_argument, fmt::format("{}: the tensor is undefined.", caller));
+  if (!tensor.defined()) throw Error(Subject{caller}, Code::invalid_argument, "the tensor is undefined.");
   if (const GlobalValue* value = value_of(tensor)) return *value;
-  throw Error(Code::invalid_argument,
-              fmt::format("{}: the tensor of shape {} is local; a global tensor is needed.", caller, tensor.dims()));
+  throw Error(Subject{caller}, Code::invalid_argument,
+              fmt::format("the tensor of shape {} is local; a global tensor is needed.", tensor.dims()));
 }
 
 void check_partial(DType dtype, const Layout& layout) {
   if (dtype != DType::boolean) return;
   for (const Sbp sbp : layout.sbp) {
-    if (sbp.is_partial()) throw Error(Code::unsupported, "to_global: elements of bool have no partial sums.");
+    if (sbp.is_partial())
+      throw Error(Subject{"to_global"}, Code::unsupported, "elements of bool have no partial sums.");
   }
 }
 
@@ -58,9 +59,9 @@ TensorMeta whole_of(const Tensor& local, const Layout& layout) {
   };
   const auto refuse = [&](int32_t position, std::string_view why) {
     const int32_t rank = placement.ranks()[static_cast<size_t>(position)];
-    throw Error(Code::invalid_argument,
-                fmt::format("to_global: rank {} gives {} {}, {}.", rank,
-                            dtype_name(static_cast<DType>(said(position).dtype)), dims_of(position), why));
+    throw Error(Subject{"to_global"}, Code::invalid_argument,
+                fmt::format("rank {} gives {} {}, {}.", rank, dtype_name(static_cast<DType>(said(position).dtype)),
+                            dims_of(position), why));
   };
   // The sum of the lengths along each split, over the ranks that differ from the first rank only along that axis of the
   // grid.
@@ -238,7 +239,7 @@ bool is_global(const Tensor& tensor) { return value_of(tensor) != nullptr; }
 Layout layout_of(const Tensor& tensor) { return need_value("layout_of", tensor).layout; }
 
 Tensor to_global(const Tensor& tensor, const Placement& placement, const NdSbp& sbp) {
-  if (!tensor.defined()) throw Error(Code::invalid_argument, "to_global: the tensor is undefined.");
+  if (!tensor.defined()) throw Error(Subject{"to_global"}, Code::invalid_argument, "the tensor is undefined.");
   Layout to{placement, sbp};
   // The parts of a local tensor are checked collectively, so that all ranks get the same error.
   const bool fits_grid = placement.defined() && sbp.rank() == placement.grid().rank();

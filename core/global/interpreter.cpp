@@ -31,9 +31,9 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 NdSbp everywhere(const Placement& placement) { return NdSbp::filled(placement.grid().rank(), Sbp::broadcast()); }
 
 [[noreturn]] void refuse_mixing(const OpCall& call, const Tensor& local, const Placement& placement) {
-  throw Error(Code::invalid_argument,
-              fmt::format("{}: a local tensor of shape {} cannot be used with a tensor on {}.", call.op->name,
-                          local.impl()->dims, placement.to_string()),
+  throw Error(Subject{call.op->name}, Code::invalid_argument,
+              fmt::format("a local tensor of shape {} cannot be used with a tensor on {}.", local.impl()->dims,
+                          placement.to_string()),
               "Distribute it with to_global first, or take this rank's part of the other tensor with to_local.");
 }
 
@@ -87,9 +87,9 @@ class Call {
       if (value == nullptr) return;
       if (first == nullptr) first = value;
       if (first->layout.placement == value->layout.placement) return;
-      throw Error(Code::invalid_argument,
-                  fmt::format("{}: one tensor is on {}, but another is on {}.", call.op->name,
-                              first->layout.placement.to_string(), value->layout.placement.to_string()),
+      throw Error(Subject{call.op->name}, Code::invalid_argument,
+                  fmt::format("one tensor is on {}, but another is on {}.", first->layout.placement.to_string(),
+                              value->layout.placement.to_string()),
                   "Move one of them with to_global.");
     };
     for (const Tensor* input : call.inputs) {
@@ -380,7 +380,7 @@ class GlobalInterpreter final : public Interpreter {
   void apply(const OpCall& call) override {
     const InterpreterScope scope(parts_interpreter());
     if (call.op == &op_row(OpId::to)) {
-      throw Error(Code::invalid_argument, "to: a global tensor does not move to another device.",
+      throw Error(Subject{"to"}, Code::invalid_argument, "a global tensor does not move to another device.",
                   "Call to_global with a placement on the other devices.");
     }
     const CalledScope called(call.op->named);

@@ -41,18 +41,18 @@ Layout without_partial(Layout layout) {
 
 Status check_layout(std::string_view caller, const Dims& dims, const Layout& layout) {
   if (!layout.placement.defined()) {
-    return Status(Code::invalid_argument, fmt::format("{}: the placement is undefined.", caller));
+    return Status(Subject{caller}, Code::invalid_argument, "the placement is undefined.");
   }
   if (layout.sbp.rank() != layout.placement.grid().rank()) {
-    return Status(Code::invalid_argument,
-                  fmt::format("{}: {} has {} entries, and the grid of the placement {} has {} axes.", caller,
-                              to_string(layout.sbp), layout.sbp.rank(), layout.placement.to_string(),
-                              layout.placement.grid().rank()));
+    return Status(Subject{caller}, Code::invalid_argument,
+                  fmt::format("{} has {} entries, and the grid of the placement {} has {} axes.", to_string(layout.sbp),
+                              layout.sbp.rank(), layout.placement.to_string(), layout.placement.grid().rank()));
   }
   for (const Sbp sbp : layout.sbp) {
     if (sbp.is_split() && sbp.axis() >= dims.rank()) {
-      return Status(Code::invalid_argument, fmt::format("{}: a tensor of shape {} has no axis {} to split: {}.", caller,
-                                                        dims, sbp.axis(), to_string(layout.sbp)));
+      return Status(
+          Subject{caller}, Code::invalid_argument,
+          fmt::format("a tensor of shape {} has no axis {} to split: {}.", dims, sbp.axis(), to_string(layout.sbp)));
     }
   }
   return {};

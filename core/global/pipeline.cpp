@@ -190,7 +190,9 @@ Tensor rows_of(const Tensor& tensor, const Part& part) {
 
 // How the rows of the batch are divided among ranks.
 Dealing checked(int64_t count, const TensorList& batch) {
-  const auto refuse = [](std::string text) { throw Error(Code::invalid_argument, "micro_batches: " + text); };
+  const auto refuse = [](std::string text) {
+    throw Error(Subject{"micro_batches"}, Code::invalid_argument, "" + text);
+  };
   if (count < 1) refuse(fmt::format("the count is {}, and must be at least 1.", count));
   if (batch.empty()) refuse("the batch has no tensors.");
   size_t dealt = 0;  // the first tensor whose rows are split
@@ -228,8 +230,9 @@ Tensor micro_batches(int64_t count, const TensorList& batch, const std::function
     for (const Tensor& tensor : batch) parts.push_back(rows_of(tensor, part));
     const Tensor value = loss(parts);
     if (!value.defined() || value.elements() != 1) {
-      throw Error(Code::invalid_argument, fmt::format("micro_batches: the loss has the shape {}, and must be a number.",
-                                                      value.defined() ? value.dims() : Dims{0}));
+      throw Error(
+          Subject{"micro_batches"}, Code::invalid_argument,
+          fmt::format("the loss has the shape {}, and must be a number.", value.defined() ? value.dims() : Dims{0}));
     }
     const int64_t rows = batch[0].dims()[0];
     return value * (static_cast<double>(part.length(rows)) / static_cast<double>(rows));

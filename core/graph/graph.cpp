@@ -112,8 +112,8 @@ void Graph::erase(NodeId id) {
   Linked& linked = nodes_[id];
   for (ValueId result : linked.node.results) {
     if (!values_[result].uses.empty() || is_output(result)) {
-      throw Error(Code::internal, fmt::format("{}: a node of {} was erased, though its result is used.",
-                                              linked.node.op->name, arena_->name()));
+      throw Error(Subject{linked.node.op->name}, Code::internal,
+                  fmt::format("a node of {} was erased, though its result is used.", arena_->name()));
     }
     values_[result] = Value();
   }

@@ -104,9 +104,9 @@ void Recorder::check_hints(const OpInfo& op, ValueId value, const TensorMeta& me
     same = !hint || *hint == meta.dims[axis];
   }
   if (same) return;
-  throw Error(Code::internal,
-              fmt::format("{}: its result is {} {} by its rule for numbers, but {} {} by its rule for expressions.",
-                          op.name, dtype_name(meta.dtype), meta.dims, dtype_name((*graph_)[value].dtype), dims));
+  throw Error(Subject{op.name}, Code::internal,
+              fmt::format("its result is {} {} by its rule for numbers, but {} {} by its rule for expressions.",
+                          dtype_name(meta.dtype), meta.dims, dtype_name((*graph_)[value].dtype), dims));
 }
 
 void Recorder::require_sizes(const OpInfo& op, const Tensor& tensor, ValueId value) {
@@ -122,9 +122,11 @@ void Recorder::require_sizes(const OpInfo& op, const Tensor& tensor, ValueId val
 void RecordedTensor::read_sizes(TensorImpl& tensor, SizeRead what, int64_t axis) {
   if (recording->finished.load(std::memory_order_relaxed)) {
     if (recording->at_hints) return;
-    throw Error(Code::invalid_argument, fmt::format("{}: a tensor of {} has no fixed sizes, and the recording has "
-                                                    "finished. The tensor had shape {} when it was recorded.",
-                                                    reader_of(what), recording->name, tensor.dims));
+    throw Error(
+        Subject{reader_of(what)}, Code::invalid_argument,
+        fmt::format("a tensor of {} has no fixed sizes, and the recording has finished. The tensor had shape {} "
+                    "when it was recorded.",
+                    recording->name, tensor.dims));
   }
   recorder->read_sizes(*this, &tensor, what, axis);
 }
@@ -136,10 +138,10 @@ SymDims RecordedTensor::sizes(const TensorImpl& tensor) const {
     for (int64_t dim : tensor.dims) numbers.push_back(dim);
     return numbers;
   }
-  throw Error(Code::invalid_argument,
-              fmt::format("{}: a tensor of {} has no fixed sizes, and the recording has finished. The tensor had shape "
-                          "{} when it was recorded.",
-                          call_site.called != nullptr ? call_site.called->op : "sizes", recording->name, tensor.dims));
+  throw Error(Subject{call_site.called != nullptr ? call_site.called->op : "sizes"}, Code::invalid_argument,
+              fmt::format("a tensor of {} has no fixed sizes, and the recording has finished. The tensor had shape {} "
+                          "when it was recorded.",
+                          recording->name, tensor.dims));
 }
 
 void RecordedTensor::note_layout(RecordedValue& made) {

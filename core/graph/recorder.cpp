@@ -167,8 +167,9 @@ void Recorder::check_value(std::string_view op, const char* role, size_t index, 
   if (!is_value(tensor)) return;
   const RecordedValue* value = recorded_value(*tensor.impl());
   if (value != nullptr && value->recording == recording_) return;
-  throw Error(Code::invalid_argument, fmt::format("{}: {} {} of shape {} is {}, and cannot be used under {}.", op, role,
-                                                  index, tensor.impl()->dims, origin_of(tensor), recording_->name));
+  throw Error(Subject{op}, Code::invalid_argument,
+              fmt::format("{} {} of shape {} is {}, and cannot be used under {}.", role, index, tensor.impl()->dims,
+                          origin_of(tensor), recording_->name));
 }
 
 void Recorder::check_values(const OpCall& call) const {
@@ -318,9 +319,9 @@ void Recorder::record(const OpCall& call, std::span<const TensorMeta> outputs) {
     if (!output.defined()) continue;
     const bool outside = !is_value(output) || recorded(output).base->outside;
     if (outside || recorded(output).base->frame != frames_[at_].id) {
-      throw Error(Code::unsupported,
-                  fmt::format("{}: a tensor of shape {} from outside {} cannot be written in it.", call.op->name,
-                              output.impl()->dims, frames_[at_].name),
+      throw Error(Subject{call.op->name}, Code::unsupported,
+                  fmt::format("a tensor of shape {} from outside {} cannot be written in it.", output.impl()->dims,
+                              frames_[at_].name),
                   "Return the new elements as a result, and write them outside.");
     }
   }

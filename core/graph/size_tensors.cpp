@@ -30,7 +30,7 @@ constexpr Mover kMovers[] = {{OpId::reshape, kAll},       {OpId::view, kAll},   
                              {OpId::select_scatter, kAll}};
 
 SymDim truncated_quotient(SymDim a, SymDim b) {
-  if (!(0 <= a) || !(1 <= b)) throw Error(Code::unsupported, "div: a size that may be negative is divided.");
+  if (!(0 <= a) || !(1 <= b)) throw Error(Subject{"div"}, Code::unsupported, "a size that may be negative is divided.");
   return floor_div(a, b);
 }
 
@@ -156,8 +156,8 @@ bool Recorder::holds_sizes(const OpCall& call) {
   const bool written =
       std::any_of(call.outputs.begin(), call.outputs.end(), [&](const Tensor& output) { return holds(&output); });
   if (written) {
-    throw Error(Code::unsupported,
-                fmt::format("{}: a tensor that holds sizes of {} cannot be written.", call.op->name, recording_->name),
+    throw Error(Subject{call.op->name}, Code::unsupported,
+                fmt::format("a tensor that holds sizes of {} cannot be written.", recording_->name),
                 "Make a new tensor instead.");
   }
   return std::any_of(call.inputs.begin(), call.inputs.end(), holds);

@@ -150,9 +150,9 @@ Tensor Constant::input_of(const Prepared& prepared, size_t index) {
       takes_packed ? &prepared.operands[static_cast<size_t>(prepared.primitive->pack_operand)] : nullptr;
   const Packed* found = takes_packed ? find(*prepared.primitive, operand->dims) : nullptr;
   if (found == nullptr && !original_.defined()) {
-    throw Error(Code::invalid_argument,
-                fmt::format("{}: a constant of shape {} was dropped, but a primitive needs it {}.", prepared.op->name,
-                            meta_.dims, takes_packed ? "in a layout in which it was not packed" : "as it was"));
+    throw Error(Subject{prepared.op->name}, Code::invalid_argument,
+                fmt::format("a constant of shape {} was dropped, but a primitive needs it {}.", meta_.dims,
+                            takes_packed ? "in a layout in which it was not packed" : "as it was"));
   }
   if (!takes_packed) return original_;
   if (found == nullptr) {

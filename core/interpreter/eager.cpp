@@ -33,9 +33,9 @@ void note(const Prepared& prepared, uint64_t bytes_copied) {
 
 void check_data(const OpCall& call) {
   const auto refuse = [&](const char* role, size_t index, const Tensor& tensor) {
-    throw Error(Code::invalid_argument,
-                fmt::format("{}: {} {} of shape {} has no data: it is {}, and cannot be used under {}.", call.op->name,
-                            role, index, tensor.dims(), origin_of(tensor), eager_interpreter().name()));
+    throw Error(Subject{call.op->name}, Code::invalid_argument,
+                fmt::format("{} {} of shape {} has no data: it is {}, and cannot be used under {}.", role, index,
+                            tensor.dims(), origin_of(tensor), eager_interpreter().name()));
   };
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     const Tensor* input = call.inputs[i];
@@ -227,17 +227,17 @@ DeviceState* common_device(const OpCall& call) {
 [[gnu::always_inline]] inline void run_on(const OpCall& call, DeviceState* device) {
   const size_t tensors = call.inputs.size() + call.outputs.size();
   if (tensors > EP_MAX_OPERANDS) {
-    throw Error(Code::invalid_argument, fmt::format("{}: {} inputs and {} outputs are more than {}.", call.op->name,
-                                                    call.inputs.size(), call.outputs.size(), EP_MAX_OPERANDS));
+    throw Error(Subject{call.op->name}, Code::invalid_argument,
+                fmt::format("{} inputs and {} outputs are more than {}.", call.inputs.size(), call.outputs.size(),
+                            EP_MAX_OPERANDS));
   }
   tensors <= kFewOperands ? run_in<kFewOperands>(call, device) : run_in<EP_MAX_OPERANDS>(call, device);
 }
 
 void run(const OpCall& call) {
   if (process::attention.load(std::memory_order_relaxed) & process::kForked) {
-    throw Error(Code::internal,
-                fmt::format("{}: this process was forked from one that had opened devices, which it cannot use.",
-                            call.op->name),
+    throw Error(Subject{call.op->name}, Code::internal,
+                "this process was forked from one that had opened devices, which it cannot use.",
                 "Fork before the first use of Tenon, or start a new program with exec.");
   }
   if (call.op->form == OpForm::composite) return run_composite(call);

@@ -32,9 +32,9 @@ Status several_devices(const OpCall& call) {
       first = tensor;
       first_index = i;
     } else if (tensor->impl()->device != first->impl()->device) {
-      return Status(Code::invalid_argument,
-                    fmt::format("{}: expected all tensors to be on the same device, but found {} and {}.",
-                                written(call).op, position(call, *first, first_index), position(call, *tensor, i)),
+      return Status(Subject{written(call).op}, Code::invalid_argument,
+                    fmt::format("expected all tensors to be on the same device, but found {} and {}.",
+                                position(call, *first, first_index), position(call, *tensor, i)),
                     "Move one of them with to(device).");
     }
   }
@@ -44,16 +44,16 @@ Status several_devices(const OpCall& call) {
 Status check_given(const OpCall& call, size_t index, const TensorMeta& meta) {
   const Tensor& given = call.outputs[index];
   if (given.dtype() != meta.dtype || !(given.dims() == meta.dims)) {
-    return Status(Code::invalid_argument,
-                  fmt::format("{}: output {} is {} {}, but the result is {} {}.", call.op->name, index,
-                              dtype_name(given.dtype()), given.dims(), dtype_name(meta.dtype), meta.dims));
+    return Status(Subject{call.op->name}, Code::invalid_argument,
+                  fmt::format("output {} is {} {}, but the result is {} {}.", index, dtype_name(given.dtype()),
+                              given.dims(), dtype_name(meta.dtype), meta.dims));
   }
   for (int32_t axis = 0; axis < given.rank(); ++axis) {
     if (given.dims()[axis] > 1 && given.strides()[axis] == 0) {
-      return Status(Code::invalid_argument,
-                    fmt::format("{}: output {} of shape {} is an expanded view: several of its elements share one "
+      return Status(Subject{call.op->name}, Code::invalid_argument,
+                    fmt::format("output {} of shape {} is an expanded view: several of its elements share one "
                                 "place in memory (axis {} has stride 0), so it cannot be written.",
-                                call.op->name, index, given.dims(), axis),
+                                index, given.dims(), axis),
                     "Write into a copy made with contiguous().");
     }
   }
@@ -99,10 +99,12 @@ Status infer_outputs(const OpCall& call, TensorMeta* outputs) {
   return {};
 }
 
-std::string describe(const OpCall& call) {
+std::string describe(const OpCall& call) { return std::string(call.op->name) + arguments_text(call); }
+
+std::string arguments_text(const OpCall& call) {
   std::vector<int64_t> inputs;
   note_call(&call, &inputs);
-  return vm::call_text(call.op->name, inputs);
+  return vm::arguments_text(inputs);
 }
 
 void note_call(const void* call, std::vector<int64_t>* inputs) {

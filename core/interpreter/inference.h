@@ -21,6 +21,8 @@ Result<DeviceState*> device_of(const OpCall& call);
 
 // "matmul(f32 [4, 5], f32 [6, 7])"
 std::string describe(const OpCall& call);
+// "(f32 [4, 5], f32 [6, 7])"
+std::string arguments_text(const OpCall& call);
 // Adds the inputs of the OpCall at `call`; has the signature of vm::OpLaunch::note.
 void note_call(const void* call, std::vector<int64_t>* inputs);
 

@@ -31,14 +31,15 @@ Status lower_call(const OpCall& call, std::span<const TensorMeta> outputs, Lower
   Lowering& lowering = lowered->lowering;
   TENON_RETURN_IF_ERROR(lower(call, outputs, &lowering));
   if (lowering.desc.operand_count > call.inputs.size() + call.outputs.size()) {
-    return Status(Code::internal, fmt::format("{}: the primitive has {} operands, but the op has fewer tensors.",
-                                              call.op->name, lowering.desc.operand_count));
+    return Status(
+        Subject{call.op->name}, Code::internal,
+        fmt::format("the primitive has {} operands, but the op has fewer tensors.", lowering.desc.operand_count));
   }
   for (uint32_t slot = 0; slot < EP_MAX_SCALARS; ++slot) {
     if (lowering.scalar_dtypes[slot] == DType::none) continue;
     if (slot >= call.scalars.size()) {
-      return Status(Code::invalid_argument, fmt::format("{}: scalar {} is missing; the call has {} scalars.",
-                                                        call.op->name, slot, call.scalars.size()));
+      return Status(Subject{call.op->name}, Code::invalid_argument,
+                    fmt::format("scalar {} is missing; the call has {} scalars.", slot, call.scalars.size()));
     }
     lowered->scalars[slot] = call.scalars[slot].to_abi(lowering.scalar_dtypes[slot]);
     lowered->scalar_count = slot + 1;

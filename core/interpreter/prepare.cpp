@@ -249,10 +249,14 @@ Status try_native_rungs(const OpCall& call, Sizes sizes, Prepared* prepared) {
 
 Status nothing_serves(const OpCall& call, const Prepared& prepared, loader::Fallback lowest) {
   constexpr std::string_view names[] = {"native", "decompose", "compile", "host"};
-  return Status(Code::unsupported,
-                fmt::format("{} cannot run on {} with fallback {}: {}.", describe(call),
-                            prepared.device->opened->spelling, names[static_cast<size_t>(lowest)], prepared.reason),
-                lowest == loader::Fallback::host ? "" : "Allow a lower rung with TENON_FALLBACK=host.");
+  return Status(Failure{
+      .code = Code::unsupported,
+      .subject = std::string(call.op->name),
+      .arguments = arguments_text(call),
+      .reason = fmt::format("cannot run on {} with fallback {}: {}.", prepared.device->opened->spelling,
+                            names[static_cast<size_t>(lowest)], prepared.reason),
+      .advice = lowest == loader::Fallback::host ? "" : "Allow a lower rung with TENON_FALLBACK=host.",
+  });
 }
 
 // Uses the kernels of `call`, if the device has compiled them. Kernels that `prepared` awaits are compiled in the

@@ -42,9 +42,9 @@ Status add_launch(vm::SegmentBuilder* builder, const OpCall& call, const Prepare
     operands[i] = address_of_operand(operand, addresses);
     shapes[i] = {operand.dims.data(), operand.strides.data(), operand.dims.rank(), 0};
     if (operand.alignment > 1 && operands[i].offset % static_cast<uint64_t>(operand.alignment) != 0) {
-      return Status(Code::invalid_argument,
-                    fmt::format("{}: operand {} lies at {}, but {} needs a multiple of {} bytes.", call.op->name, i,
-                                operands[i].offset, prepared.device->opened->spelling, operand.alignment));
+      return Status(Subject{call.op->name}, Code::invalid_argument,
+                    fmt::format("operand {} lies at {}, but {} needs a multiple of {} bytes.", i, operands[i].offset,
+                                prepared.device->opened->spelling, operand.alignment));
     }
   }
   for (uint32_t slot = 0; slot < prepared.scalar_count; ++slot) {

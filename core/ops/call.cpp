@@ -175,11 +175,10 @@ std::string first_failure(const Signature& signature, std::span<const Value> arg
 
 [[noreturn]] void refuse_call(const DynamicOp& op, std::span<const Value> args, std::span<const Keyword> kwargs) {
   if (op.signatures.size() == 1) {
-    throw CallError(op.name, fmt::format("{}(): {}", op.name, first_failure(op.signatures[0], args, kwargs)),
+    throw CallError(op.name, first_failure(op.signatures[0], args, kwargs),
                     fmt::format("The signature is {}.", op.signatures[0].text));
   }
-  std::string text =
-      fmt::format("{}(): received an invalid combination of arguments. The valid signatures are:", op.name);
+  std::string text = "received an invalid combination of arguments. The valid signatures are:";
   for (size_t i = 0; i < op.signatures.size(); ++i) {
     const Signature& signature = op.signatures[i];
     text += fmt::format("\n  {}: {}\n     {}", i, signature.text, first_failure(signature, args, kwargs));
@@ -212,8 +211,12 @@ TensorList invoke(const DynamicOp& op, std::span<const Value> args, std::span<co
 
 }  // namespace
 
-CallError::CallError(std::string_view op, std::string message, std::string remedy)
-    : Error(Code::invalid_argument, std::move(message), std::move(remedy)), op_(op) {}
+CallError::CallError(std::string_view op, std::string reason, std::string advice)
+    : Error(Status(Failure{.code = Code::invalid_argument,
+                           .subject = std::string(op),
+                           .arguments = "():",
+                           .reason = std::move(reason),
+                           .advice = std::move(advice)})) {}
 CallError::~CallError() = default;
 
 uint16_t Value::kind_of_list() const {

@@ -102,12 +102,9 @@ TENON_API const DynamicOp& find_op(std::span<const DynamicOp> table, std::string
 // No signature of `op` accepts the arguments of a dynamic call. The code is invalid_argument.
 class TENON_API CallError : public Error {
  public:
-  CallError(std::string_view op, std::string message, std::string remedy = {});
+  CallError(std::string_view op, std::string reason, std::string advice = {});
   ~CallError() override;
-  const std::string& op() const { return op_; }
-
- private:
-  std::string op_;
+  const std::string& op() const { return status().parts().subject; }
 };
 
 // Calls `op`. Errors: CallError if no signature accepts the arguments, with the reason for each; those of the op.

@@ -22,7 +22,8 @@ class Generator;
 
 namespace tenon::composite {
 
-// Rethrows `error` as an error of `op`, the op that was called: an error of "add" becomes one of "add_".
+// Rethrows `error`, which is being handled, as an error of `op`, the op that was called: an error of "add" becomes one
+// of "add_".
 [[noreturn, gnu::cold]] TENON_API void rethrow_as(std::string_view op, const Error& error);
 
 // Runs the functor of the composite or in-place op `name`. Its errors begin with this name, whichever op they come

@@ -25,9 +25,9 @@ Indexed locate(const Tensor& input, std::span<const Index> indices) {
     named += axes_of(index);
     ellipses += index.get<EllipsisType>() != nullptr ? 1 : 0;
   }
-  if (ellipses > 1) refuse("index: there are {} ellipses; there may be 1.", ellipses);
+  if (ellipses > 1) refuse("index", "there are {} ellipses; there may be 1.", ellipses);
   if (named > input.rank()) {
-    refuse("index: {} axes are indexed, but a tensor of shape {} has {}.", named, input.dims(), input.rank());
+    refuse("index", "{} axes are indexed, but a tensor of shape {} has {}.", named, input.dims(), input.rank());
   }
   Indexed located{"index", input, {}, true};
   int32_t axis = 0;

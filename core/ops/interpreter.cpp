@@ -15,11 +15,6 @@ Interpreter* current() {
   return interpreter;
 }
 
-// True if `text` is an error of `op`: "add: ..." or "add(...".
-bool begins_with_op(std::string_view text, std::string_view op) {
-  return text.starts_with(op) && text.size() > op.size() && (text[op.size()] == ':' || text[op.size()] == '(');
-}
-
 }  // namespace
 
 Interpreter& current_interpreter() { return *current(); }
@@ -57,12 +52,10 @@ PrecisionScope::PrecisionScope(Precision precision) : previous_(demanded_precisi
 PrecisionScope::~PrecisionScope() { demanded_precision = previous_; }
 
 void composite::rethrow_as(std::string_view op, const Error& error) {
-  const std::string_view text = error.status().message();
-  if (begins_with_op(text, op)) throw error;
-  const std::string_view base = op.substr(0, op.size() - (op.ends_with('_') ? 1 : 0));
-  const std::string named =
-      begins_with_op(text, base) ? fmt::format("{}{}", op, text.substr(base.size())) : fmt::format("{}: {}", op, text);
-  throw Error(Status(error.code(), named, error.status().remedy()));
+  const std::string_view subject = error.status().parts().subject;
+  if (subject == op) throw;
+  const bool is_in_place_form = op.ends_with('_') && subject == op.substr(0, op.size() - 1);
+  throw Error(is_in_place_form ? error.status().with_subject(op) : error.status().with_caller(op));
 }
 
 }  // namespace tenon

@@ -39,22 +39,24 @@ void submit(const OpInfo& op, std::span<const Tensor* const> inputs, std::span<c
 }
 
 void refuse_long(std::string_view op) {
-  throw Error(Code::invalid_argument, fmt::format("{}: a list has more than {} numbers, or a text more than {} bytes.",
-                                                  op, EP_MAX_RANK, TextAttribute::kMost));
+  throw Error(
+      Subject{op}, Code::invalid_argument,
+      fmt::format("a list has more than {} numbers, or a text more than {} bytes.", EP_MAX_RANK, TextAttribute::kMost));
 }
 
 Status wrong_dtype(const OpInfo& op, size_t input, DType dtype, uint32_t dtypes) {
-  return Status(Code::invalid_argument, fmt::format("{}: {} is {}; it may be {}.", op.name, argument(op, input),
-                                                    dtype_name(dtype), dtype_names(dtypes)));
+  return Status(Subject{op.name}, Code::invalid_argument,
+                fmt::format("{} is {}; it may be {}.", argument(op, input), dtype_name(dtype), dtype_names(dtypes)));
 }
 
 Status missing(const OpInfo& op, size_t input) {
-  return Status(Code::invalid_argument, fmt::format("{}: {} is an undefined tensor.", op.name, argument(op, input)));
+  return Status(Subject{op.name}, Code::invalid_argument,
+                fmt::format("{} is an undefined tensor.", argument(op, input)));
 }
 
 void HostTensor::refuse_type(DType asked) const {
-  throw Error(Code::invalid_argument,
-              fmt::format("span: the tensor holds {}, not {}.", dtype_name(dtype), dtype_name(asked)));
+  throw Error(Subject{"span"}, Code::invalid_argument,
+              fmt::format("the tensor holds {}, not {}.", dtype_name(dtype), dtype_name(asked)));
 }
 
 }  // namespace tenon::library

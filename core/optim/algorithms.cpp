@@ -10,11 +10,11 @@ template <class Options>
 Options checked(std::string_view name, const Options& options) {
   for (const double beta : {options.beta1, options.beta2}) {
     if (!(beta >= 0 && beta < 1)) {
-      throw Error(Code::invalid_argument, fmt::format("{}: a beta must be in [0, 1), not {}.", name, beta));
+      throw Error(Subject{name}, Code::invalid_argument, fmt::format("a beta must be in [0, 1), not {}.", beta));
     }
   }
   if (!(options.eps >= 0)) {
-    throw Error(Code::invalid_argument, fmt::format("{}: eps must be at least 0, not {}.", name, options.eps));
+    throw Error(Subject{name}, Code::invalid_argument, fmt::format("eps must be at least 0, not {}.", options.eps));
   }
   return options;
 }

@@ -46,7 +46,8 @@ Tensor total_norm(const TensorList& gradients, double norm) {
 
 Tensor clip_grad_norm(const TensorList& parameters, double most, double norm) {
   if (!(norm > 0)) {
-    throw Error(Code::invalid_argument, fmt::format("clip_grad_norm: the norm must be above 0, not {}.", norm));
+    throw Error(Subject{"clip_grad_norm"}, Code::invalid_argument,
+                fmt::format("the norm must be above 0, not {}.", norm));
   }
   const NoGrad scope;
   const TensorList gradients = gradients_of(parameters);

@@ -11,8 +11,8 @@ namespace tenon::optim {
 namespace {
 
 template <class... Parts>
-[[noreturn]] void refuse(fmt::format_string<const Parts&...> text, const Parts&... parts) {
-  throw Error(Code::invalid_argument, fmt::format(text, parts...));
+[[noreturn]] void refuse(std::string_view op, fmt::format_string<const Parts&...> text, const Parts&... parts) {
+  throw Error(Subject{op}, Code::invalid_argument, fmt::format(text, parts...));
 }
 
 DType number_dtype(const Tensor& parameter) { return parameter.dtype() == DType::f64 ? DType::f64 : DType::f32; }
@@ -24,7 +24,7 @@ Tensor number(double value, DType dtype, const Tensor& like) {
 }
 
 void require_rate(std::string_view name, double lr) {
-  if (!(lr >= 0)) refuse("{}: a learning rate must be at least 0, not {}.", name, lr);
+  if (!(lr >= 0)) refuse(name, "a learning rate must be at least 0, not {}.", lr);
 }
 
 }  // namespace
@@ -37,16 +37,16 @@ Optimizer::Optimizer(std::string_view name, std::vector<Group> groups, double lr
     groups_.push_back({group.lr.value_or(lr), group.weight_decay.value_or(weight_decay), {}});
     require_rate(name_, groups_.back().lr);
     const double decay = groups_.back().weight_decay;
-    if (!(decay >= 0)) refuse("{}: a weight decay must be at least 0, not {}.", name_, decay);
+    if (!(decay >= 0)) refuse(name_, "a weight decay must be at least 0, not {}.", decay);
     for (const Tensor& parameter : group.parameters) {
       if (!parameter.defined() || !parameter.requires_grad() || !parameter.is_leaf()) {
-        refuse("{}: parameter {} is not a leaf that wants a gradient.", name_, parameters_.size());
+        refuse(name_, "parameter {} is not a leaf that wants a gradient.", parameters_.size());
       }
-      if (!met.insert(parameter.impl()).second) refuse("{}: parameter {} is listed twice.", name_, parameters_.size());
+      if (!met.insert(parameter.impl()).second) refuse(name_, "parameter {} is listed twice.", parameters_.size());
       add_parameter(parameter, groups_.size() - 1);
     }
   }
-  if (parameters_.empty()) refuse("{}: there are no parameters.", name_);
+  if (parameters_.empty()) refuse(name_, "there are no parameters.");
 }
 
 Optimizer::~Optimizer() = default;
@@ -190,9 +190,9 @@ namespace {
 const Tensor& found(std::string_view optimizer, const NamedTensors& state, const std::string& name,
                     const Tensor& wanted) {
   const auto at = state.find(name);
-  if (at == state.end()) refuse("{}: the state to load has no '{}'.", optimizer, name);
+  if (at == state.end()) refuse(optimizer, "the state to load has no '{}'.", name);
   if (at->second.dtype() != wanted.dtype() || !(at->second.dims() == wanted.dims())) {
-    refuse("{}: '{}' of the state to load is {} {}, not {} {}.", optimizer, name, dtype_name(at->second.dtype()),
+    refuse(optimizer, "'{}' of the state to load is {} {}, not {} {}.", name, dtype_name(at->second.dtype()),
            at->second.dims(), dtype_name(wanted.dtype()), wanted.dims());
   }
   return at->second;
@@ -223,7 +223,7 @@ void Optimizer::load_state(const NamedTensors& state) {
   const NamedTensors own = this->state();
   for (const auto& [name, tensor] : own) (void)found(name_, state, name, tensor);
   for (const auto& [name, tensor] : state) {
-    if (own.count(name) == 0) refuse("{}: the state to load has the unknown entry '{}'.", name_, name);
+    if (own.count(name) == 0) refuse(name_, "the state to load has the unknown entry '{}'.", name);
   }
   const NoGrad scope;
   std::vector<int64_t> steps;
@@ -245,7 +245,7 @@ void Optimizer::load(const std::string& path) {
   const NamedTensors state = load_safetensors(path, Device::host(), &texts);
   const auto of = texts.find("optimizer");
   if (of == texts.end() || of->second != name_) {
-    refuse("{}: the file {} holds the state of {}.", name_, path, of == texts.end() ? "no optimiser" : of->second);
+    refuse(name_, "the file {} holds the state of {}.", path, of == texts.end() ? "no optimiser" : of->second);
   }
   load_state(state);
 }

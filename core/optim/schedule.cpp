@@ -10,7 +10,8 @@ namespace tenon::optim {
 namespace {
 
 void require_steps(std::string_view name, int64_t steps) {
-  if (steps < 1) throw Error(Code::invalid_argument, fmt::format("{}: it needs at least 1 step, not {}.", name, steps));
+  if (steps < 1)
+    throw Error(Subject{name}, Code::invalid_argument, fmt::format("it needs at least 1 step, not {}.", steps));
 }
 
 // Half a cosine from `high` at part 0 to `low` at part 1.
@@ -92,11 +93,10 @@ Curve one_cycle(double most, int64_t steps, double rise, double divisor, double 
 Curve sequence(std::vector<Curve> curves, std::vector<int64_t> at) {
   if (curves.empty() || at.size() + 1 != curves.size() || !std::is_sorted(at.begin(), at.end())) {
     throw Error(
-        Code::invalid_argument,
-        fmt::format(
-            "sequence: {} curves are given with {} steps at which the next one begins; there must be one step fewer "
-            "than curves, in ascending order.",
-            curves.size(), at.size()));
+        Subject{"sequence"}, Code::invalid_argument,
+        fmt::format("{} curves are given with {} steps at which the next one begins; there must be one step fewer "
+                    "than curves, in ascending order.",
+                    curves.size(), at.size()));
   }
   return [curves = std::move(curves), at = std::move(at)](int64_t n, double base) {
     const auto which = static_cast<size_t>(std::upper_bound(at.begin(), at.end(), n) - at.begin());

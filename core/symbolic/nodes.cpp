@@ -86,10 +86,10 @@ SymDim Arena::intern(Node node) {
   }
   node.weight = weight_of(node);
   if (node.weight > kMostWeight) {
-    throw Error(Code::unsupported,
-                fmt::format("{}: a size is too large an expression: written out it has {} parts, more "
+    throw Error(Subject{name_}, Code::unsupported,
+                fmt::format("a size is too large an expression: written out it has {} parts, more "
                             "than {}.",
-                            name_, node.weight, kMostWeight));
+                            node.weight, kMostWeight));
   }
   analyse(&node, nullptr);
   const auto index = static_cast<uint32_t>(nodes_.size());

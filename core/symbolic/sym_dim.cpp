@@ -164,7 +164,7 @@ bool surely(const Condition& condition) {
 Result<SymDims> checked(std::string_view op, const SymDims& dims) {
   for (const SymDim dim : dims) {
     if (expect(0 <= dim)) continue;
-    return Status(Code::invalid_argument, fmt::format("{}: the shape {} has a negative dim ({}).", op, dims, dim));
+    return Status(Subject{op}, Code::invalid_argument, fmt::format("the shape {} has a negative dim ({}).", dims, dim));
   }
   return dims;
 }

@@ -69,10 +69,10 @@ Result<Dims> Values::of(std::string_view op, const SymDims& dims) {
   Dims numbers;
   for (const SymDim dim : dims) {
     const Result<int64_t> number = of(dim);
-    if (!number.ok()) return Status(number.status().code(), fmt::format("{}: {}", op, number.status().message()));
+    if (!number.ok()) return Status(Subject{op}, number.status().code(), number.status().message());
     if (number.value() < 0) {
-      return Status(Code::invalid_argument, fmt::format("{}: the size {} is {}, where {}.", op, arena_.text(dim),
-                                                        number.value(), where(dim, 0)));
+      return Status(Subject{op}, Code::invalid_argument,
+                    fmt::format("the size {} is {}, where {}.", arena_.text(dim), number.value(), where(dim, 0)));
     }
     numbers.push_back(number.value());
   }
@@ -101,9 +101,9 @@ Status Values::check() {
     const Result<bool> answer = holds(condition);
     if (answer.ok() && answer.value()) continue;
     const std::string op = constraint.context.empty() ? arena_.name() : constraint.context;
-    if (!answer.ok()) return Status(Code::invalid_argument, fmt::format("{}: {}", op, answer.status().message()));
-    return Status(Code::invalid_argument, fmt::format("{}: {} must hold, but {}.", op, arena_.text(condition),
-                                                      where(condition.a, condition.b)));
+    if (!answer.ok()) return Status(Subject{op}, Code::invalid_argument, answer.status().message());
+    return Status(Subject{op}, Code::invalid_argument,
+                  fmt::format("{} must hold, but {}.", arena_.text(condition), where(condition.a, condition.b)));
   }
   return {};
 }

@@ -14,8 +14,8 @@ namespace tenon {
 
 int64_t bytes_reached(std::string_view caller, const Dims& dims, const Dims& strides, DType dtype, int64_t elements) {
   if (strides.rank() != dims.rank()) {
-    throw Error(Code::invalid_argument,
-                fmt::format("{}: strides {} and dims {} have different ranks.", caller, strides, dims));
+    throw Error(Subject{caller}, Code::invalid_argument,
+                fmt::format("strides {} and dims {} have different ranks.", strides, dims));
   }
   const int64_t size = std::max<int64_t>(1, dtype_size(dtype));
   int64_t reach = elements == 0 ? 0 : 1;
@@ -23,20 +23,20 @@ int64_t bytes_reached(std::string_view caller, const Dims& dims, const Dims& str
     int64_t step = 0, bytes = 0;
     const int64_t further = elements == 0 ? 0 : dims[axis] - 1;
     if (strides[axis] < 0) {
-      throw Error(Code::invalid_argument, fmt::format("{}: strides {} of dims {} cannot be used: {} is negative.",
-                                                      caller, strides, dims, strides[axis]));
+      throw Error(Subject{caller}, Code::invalid_argument,
+                  fmt::format("strides {} of dims {} cannot be used: {} is negative.", strides, dims, strides[axis]));
     }
     if (__builtin_mul_overflow(strides[axis], further, &step) || __builtin_add_overflow(reach, step, &reach) ||
         __builtin_mul_overflow(reach, size, &bytes)) {
-      throw Error(Code::invalid_argument,
-                  fmt::format("{}: strides {} of dims {} and dtype {} reach further than 2^63 - 1 bytes.", caller,
-                              strides, dims, dtype_name(dtype)));
+      throw Error(Subject{caller}, Code::invalid_argument,
+                  fmt::format("strides {} of dims {} and dtype {} reach further than 2^63 - 1 bytes.", strides, dims,
+                              dtype_name(dtype)));
     }
   }
   if (dtype_size(dtype) == 0 && !is_contiguous(dims, strides)) {
-    throw Error(Code::invalid_argument,
-                fmt::format("{}: strides {} of dims {} are not row-major, but packed {} must be row-major.", caller,
-                            strides, dims, dtype_name(dtype)));
+    throw Error(Subject{caller}, Code::invalid_argument,
+                fmt::format("strides {} of dims {} are not row-major, but packed {} must be row-major.", strides, dims,
+                            dtype_name(dtype)));
   }
   return dtype_bytes(dtype, reach);
 }
@@ -78,14 +78,14 @@ Tensor borrow_memory(std::string_view caller, void* data, const Dims& dims, cons
   const Dims actual = strides.empty() ? contiguous_strides(dims) : strides;
   const int64_t bytes = bytes_reached(caller, dims, actual, dtype, elements);
   if (data == nullptr && bytes != 0) {
-    throw Error(Code::invalid_argument,
-                fmt::format("{}: no data for {} bytes, shape {}, strides {}.", caller, bytes, dims, actual));
+    throw Error(Subject{caller}, Code::invalid_argument,
+                fmt::format("no data for {} bytes, shape {}, strides {}.", bytes, dims, actual));
   }
   const auto size = static_cast<uintptr_t>(std::max<int64_t>(1, dtype_size(dtype)));
   if (const uintptr_t past = reinterpret_cast<uintptr_t>(data) % size; past != 0) {
-    throw Error(Code::unsupported,
-                fmt::format("{}: the data begins {} bytes past a multiple of {}, which an element of {} needs.", caller,
-                            past, size, dtype_name(dtype)));
+    throw Error(Subject{caller}, Code::unsupported,
+                fmt::format("the data begins {} bytes past a multiple of {}, which an element of {} needs.", past, size,
+                            dtype_name(dtype)));
   }
   DeviceState* host = value_or_throw(host_device_state());
   Storage* storage = value_or_throw(borrow_host_memory(host, data, static_cast<uint64_t>(bytes), std::move(deleter)));

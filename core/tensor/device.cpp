@@ -49,10 +49,10 @@ void Device::synchronize() const { throw_if_error(vm::synchronize(require_state(
 void Device::barrier() const { throw_if_error(vm::barrier(require_state(state_, "barrier"))); }
 void set_num_threads(int32_t count) {
   if (count < 1)
-    throw Error(Code::invalid_argument,
-                fmt::format("set_num_threads: {} threads were requested; at least 1 is needed.", count));
+    throw Error(Subject{"set_num_threads"}, Code::invalid_argument,
+                fmt::format("{} threads were requested; at least 1 is needed.", count));
   if (!all_devices().empty()) {
-    throw Error(Code::busy, "set_num_threads: a device is already open, and its number of threads is fixed.",
+    throw Error(Subject{"set_num_threads"}, Code::busy, "a device is already open, and its number of threads is fixed.",
                 "Call it before the first op, or set TENON_THREADS.");
   }
   throw_if_error(loader::set_argument("threads", fmt::format("{}", count)));

@@ -69,16 +69,15 @@ int32_t device_type(const DLTensor& tensor) {
 DLManagedTensor* to_dlpack(const Tensor& tensor) {
   const std::optional<DLDataType> type = dlpack_type(tensor.dtype());
   if (!type) {
-    throw Error(Code::unsupported,
-                fmt::format("to_dlpack: DLPack has no name for dtype {}.", dtype_name(tensor.dtype())));
+    throw Error(Subject{"to_dlpack"}, Code::unsupported,
+                fmt::format("DLPack has no name for dtype {}.", dtype_name(tensor.dtype())));
   }
   if (tensor.impl()->storage == nullptr) refuse_recorded("to_dlpack: the tensor", tensor);
   void* data = tensor.data();
   if (data == nullptr && (tensor.elements() != 0 || !tensor.device().state()->mapped)) {
-    throw Error(
-        Code::unsupported,
-        fmt::format("to_dlpack: memory of {} has no address that other libraries can use.", tensor.device().spelling()),
-        "Copy the tensor to the host first: to(Device::host()).");
+    throw Error(Subject{"to_dlpack"}, Code::unsupported,
+                fmt::format("memory of {} has no address that other libraries can use.", tensor.device().spelling()),
+                "Copy the tensor to the host first: to(Device::host()).");
   }
   auto exported = std::make_unique<Exported>();
   exported->tensor = tensor;
@@ -97,26 +96,25 @@ DLManagedTensor* to_dlpack(const Tensor& tensor) {
 }
 
 Tensor from_dlpack(DLManagedTensor* managed) {
-  if (managed == nullptr) throw Error(Code::invalid_argument, "from_dlpack: the managed tensor is null.");
+  if (managed == nullptr) throw Error(Subject{"from_dlpack"}, Code::invalid_argument, "the managed tensor is null.");
   const DLTensor& source = managed->dl_tensor;
   if (const int32_t type = device_type(source); type != kDLCPU) {
-    throw Error(
-        Code::unsupported,
-        fmt::format("from_dlpack: memory of DLPack device type {} cannot be used; only the CPU's (1) can.", type));
+    throw Error(Subject{"from_dlpack"}, Code::unsupported,
+                fmt::format("memory of DLPack device type {} cannot be used; only the CPU's (1) can.", type));
   }
   const std::optional<DType> dtype = dtype_of_dlpack(source.dtype);
   if (!dtype) {
-    throw Error(Code::unsupported,
-                fmt::format("from_dlpack: no dtype is stored as DLPack code {} with {} bits and {} lanes.",
-                            int{source.dtype.code}, int{source.dtype.bits}, source.dtype.lanes));
+    throw Error(Subject{"from_dlpack"}, Code::unsupported,
+                fmt::format("no dtype is stored as DLPack code {} with {} bits and {} lanes.", int{source.dtype.code},
+                            int{source.dtype.bits}, source.dtype.lanes));
   }
   if (source.ndim < 0 || source.ndim > EP_MAX_RANK) {
-    throw Error(Code::invalid_argument,
-                fmt::format("from_dlpack: rank {} is outside [0, {}].", source.ndim, EP_MAX_RANK));
+    throw Error(Subject{"from_dlpack"}, Code::invalid_argument,
+                fmt::format("rank {} is outside [0, {}].", source.ndim, EP_MAX_RANK));
   }
   if (source.ndim > 0 && source.shape == nullptr) {
-    throw Error(Code::invalid_argument,
-                fmt::format("from_dlpack: the shape of a tensor of rank {} is null.", source.ndim));
+    throw Error(Subject{"from_dlpack"}, Code::invalid_argument,
+                fmt::format("the shape of a tensor of rank {} is null.", source.ndim));
   }
   const auto rank = static_cast<size_t>(source.ndim);
   const Dims dims(std::span<const int64_t>(source.shape, rank));

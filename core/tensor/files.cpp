@@ -98,7 +98,8 @@ std::string by_row(const std::string& data, const Dims& dims, size_t size) {
 std::string npy_to_bytes(const Tensor& tensor) {
   const Row* row = files::row_of(tensor.dtype());
   if (row == nullptr || row->npy.empty()) {
-    throw Error(Code::unsupported, fmt::format("npy: NumPy has no dtype for {}.", dtype_name(tensor.dtype())));
+    throw Error(Subject{"npy"}, Code::unsupported,
+                fmt::format("NumPy has no dtype for {}.", dtype_name(tensor.dtype())));
   }
   std::string shape;
   for (const int64_t dim : tensor.dims()) shape += fmt::format("{}, ", dim);

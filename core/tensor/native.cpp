@@ -23,15 +23,15 @@ DeviceState* device_that_takes(std::string_view caller, Device device, NativeHan
   DeviceState* state = device.state();
   const auto type = static_cast<int32_t>(handle.type);
   if (has_slot && type > 0 && type < 64 && (taken >> type & 1) != 0) return state;
-  throw Error(Code::unsupported,
-              fmt::format("{}: {} does not accept a {} of type {}; it accepts {}.", caller, state->opened->spelling,
-                          what, ep_handle_name(type), loader::handle_names(taken)));
+  throw Error(Subject{caller}, Code::unsupported,
+              fmt::format("{} does not accept a {} of type {}; it accepts {}.", state->opened->spelling, what,
+                          ep_handle_name(type), loader::handle_names(taken)));
 }
 
 DeviceState* require(std::string_view caller, Device device) {
   throw_if_error(process::usable());
   if (device.state() != nullptr) return device.state();
-  throw Error(Code::invalid_argument, fmt::format("{}: this handle names no device.", caller));
+  throw Error(Subject{caller}, Code::invalid_argument, "this handle names no device.");
 }
 
 ep_import_desc import_desc(NativeHandle handle, const std::array<uint8_t, 16>& uuid) {
@@ -75,21 +75,21 @@ char* host_address(DeviceState* state, const NativeMemory& native, ep_memory* me
 
 void check_place(const NativeMemory& memory, uint64_t offset, uint64_t bytes, DType dtype) {
   const auto size = static_cast<uint64_t>(std::max<int64_t>(1, dtype_size(dtype)));
-  if (memory.bytes == 0) throw Error(Code::invalid_argument, "tensor_over: the memory has 0 bytes.");
+  if (memory.bytes == 0) throw Error(Subject{"tensor_over"}, Code::invalid_argument, "the memory has 0 bytes.");
   if (memory.handle.value == 0 && memory.handle.type == HandleType::host_pointer) {
-    throw Error(Code::invalid_argument,
-                fmt::format("tensor_over: the data pointer is null, but {} bytes are needed.", memory.bytes));
+    throw Error(Subject{"tensor_over"}, Code::invalid_argument,
+                fmt::format("the data pointer is null, but {} bytes are needed.", memory.bytes));
   }
   if (offset % size != 0) {
-    throw Error(Code::invalid_argument,
-                fmt::format("tensor_over: the offset {} is not a multiple of {}, which an element "
+    throw Error(Subject{"tensor_over"}, Code::invalid_argument,
+                fmt::format("the offset {} is not a multiple of {}, which an element "
                             "of {} needs.",
                             offset, size, dtype_name(dtype)));
   }
   if (offset <= memory.bytes && bytes <= memory.bytes - offset) return;
-  throw Error(Code::invalid_argument,
-              fmt::format("tensor_over: the shape reaches {} bytes from offset {}; the memory has {} bytes.", bytes,
-                          offset, memory.bytes));
+  throw Error(
+      Subject{"tensor_over"}, Code::invalid_argument,
+      fmt::format("the shape reaches {} bytes from offset {}; the memory has {} bytes.", bytes, offset, memory.bytes));
 }
 
 Storage* storage_over(DeviceState* state, const NativeMemory& memory, std::function<void()> deleter) {
@@ -141,8 +141,8 @@ NativePlace native_place_pending(const Tensor& tensor) {
   Storage* storage = value_or_throw(vm::expose(tensor.impl()->storage));
   const auto type = static_cast<HandleType>(state->opened->info.native_memory);
   if (state->ops.memory_native_handle == nullptr || type == HandleType::none || storage->block.memory == nullptr) {
-    throw Error(Code::unsupported,
-                fmt::format("native_place: {} has no handles of its own for memory.", state->opened->spelling));
+    throw Error(Subject{"native_place"}, Code::unsupported,
+                fmt::format("{} has no handles of its own for memory.", state->opened->spelling));
   }
   NativePlace place;
   ep_error* error = nullptr;
@@ -203,9 +203,9 @@ NativeContext NativeContext::vulkan(void* device, void* physical_device, void* q
 
 Device adopt_device(std::string_view spelling, const NativeContext& context) {
   if (context.handles.size() > EP_ADOPT_MAX_HANDLES) {
-    throw Error(Code::invalid_argument,
-                fmt::format("adopt_device: the context has {} handles; at most {} are possible.",
-                            context.handles.size(), EP_ADOPT_MAX_HANDLES));
+    throw Error(Subject{"adopt_device"}, Code::invalid_argument,
+                fmt::format("the context has {} handles; at most {} are possible.", context.handles.size(),
+                            EP_ADOPT_MAX_HANDLES));
   }
   ep_adopt_desc desc{};
   desc.struct_size = sizeof desc;

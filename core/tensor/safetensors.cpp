@@ -132,7 +132,8 @@ std::string start_of(const NamedTensors& tensors, const Metadata& metadata) {
   for (const auto& [name, tensor] : tensors) {
     const Row* row = tensor.defined() ? row_of(tensor.dtype()) : nullptr;
     if (row == nullptr) {
-      throw Error(Code::unsupported, fmt::format("safetensors: '{}' has a dtype that the format lacks.", name));
+      throw Error(Subject{"safetensors"}, Code::unsupported,
+                  fmt::format("'{}' has a dtype that the format lacks.", name));
     }
     const uint64_t end = begin + static_cast<uint64_t>(tensor.bytes());
     std::string dims;

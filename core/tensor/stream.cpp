@@ -18,8 +18,9 @@ std::vector<Storage*> storages_of(std::string_view caller, const Stream& stream,
   std::vector<Storage*> storages;
   for (const Tensor& tensor : tensors) {
     if (!(tensor.device() == stream.device())) {
-      throw Error(Code::invalid_argument, fmt::format("{}: a tensor of {} is given to a stream of {}.", caller,
-                                                      tensor.device().spelling(), stream.device().spelling()));
+      throw Error(Subject{caller}, Code::invalid_argument,
+                  fmt::format("a tensor of {} is given to a stream of {}.", tensor.device().spelling(),
+                              stream.device().spelling()));
     }
     if (tensor.impl()->storage == nullptr) refuse_recorded(fmt::format("{}: the tensor", caller), tensor);
     Storage* storage = value_or_throw(vm::expose(tensor.impl()->storage));  // another API reads its bytes
@@ -29,15 +30,16 @@ std::vector<Storage*> storages_of(std::string_view caller, const Stream& stream,
 }
 
 vm::SemaphoreValue checked(std::string_view caller, const Stream& stream, const Semaphore& semaphore, uint64_t value) {
-  if (!semaphore) throw Error(Code::invalid_argument, fmt::format("{}: there is no semaphore.", caller));
+  if (!semaphore) throw Error(Subject{caller}, Code::invalid_argument, "there is no semaphore.");
   const DeviceState* device = semaphore.state()->device;
   if (device != stream.device().state()) {
-    throw Error(Code::invalid_argument, fmt::format("{}: a semaphore of {} is given to a stream of {}.", caller,
-                                                    device->opened->spelling, stream.device().spelling()));
+    throw Error(Subject{caller}, Code::invalid_argument,
+                fmt::format("a semaphore of {} is given to a stream of {}.", device->opened->spelling,
+                            stream.device().spelling()));
   }
   if (semaphore.kind() != SemaphoreKind::timeline && value != 0) {
-    throw Error(Code::invalid_argument,
-                fmt::format("{}: the value is {}; only timeline semaphores have values.", caller, value));
+    throw Error(Subject{caller}, Code::invalid_argument,
+                fmt::format("the value is {}; only timeline semaphores have values.", value));
   }
   return {semaphore.state(), value};
 }

@@ -217,8 +217,8 @@ Tensor make_tensor_of(DeviceState* device, const TensorMeta& meta) {
 }
 
 void Tensor::refuse_undefined(const char* function) {
-  throw Error(Code::invalid_argument,
-              fmt::format("{}: the tensor is undefined: it was made without a value, or moved from.", function));
+  throw Error(Subject{function}, Code::invalid_argument,
+              "the tensor is undefined: it was made without a value, or moved from.");
 }
 
 void Tensor::read_open(TensorImpl& impl, SizeRead what, int64_t axis) {
@@ -258,8 +258,9 @@ int64_t Tensor::dim(int64_t axis) const {
   const Dims& dims = at("dim").dims;
   const int64_t number = axis < 0 ? axis + dims.rank() : axis;
   if (number < 0 || number >= dims.rank()) {
-    throw Error(Code::invalid_argument, fmt::format("dim: axis {} is outside [{}, {}) of a tensor of shape {}.", axis,
-                                                    -dims.rank(), dims.rank(), dims));
+    throw Error(
+        Subject{"dim"}, Code::invalid_argument,
+        fmt::format("axis {} is outside [{}, {}) of a tensor of shape {}.", axis, -dims.rank(), dims.rank(), dims));
   }
   if (impl_->open) [[unlikely]]
     read_open(*impl_, SizeRead::dim, number);
@@ -287,8 +288,8 @@ void Tensor::access(Access mode, std::function<void(void* data)> function) const
   int64_t span = elements() == 0 ? 0 : 1;  // storage elements from the first to the last
   for (int32_t axis = 0; axis < rank() && span != 0; ++axis) {
     if (writes && strides()[axis] == 0 && dims()[axis] > 1) {
-      throw Error(Code::invalid_argument,
-                  fmt::format("access: axis {} of a tensor of shape {} is expanded: its {} elements share one "
+      throw Error(Subject{"access"}, Code::invalid_argument,
+                  fmt::format("axis {} of a tensor of shape {} is expanded: its {} elements share one "
                               "location, and cannot be written.",
                               axis, dims(), dims()[axis]),
                   "Write to a contiguous tensor.");
@@ -335,8 +336,8 @@ bool is_at_hand(const TensorImpl& impl) {
 
 Scalar Tensor::item() const {
   if (read("item", SizeRead::elements).elements != 1) {
-    throw Error(Code::invalid_argument,
-                fmt::format("item: a tensor of shape {} has {} elements, not one.", dims(), elements()));
+    throw Error(Subject{"item"}, Code::invalid_argument,
+                fmt::format("a tensor of shape {} has {} elements, not one.", dims(), elements()));
   }
   if (impl_->device->synchronous && is_at_hand(*impl_) && dtype_size(impl_->dtype) != 0) {
     return element_as_scalar(element_at(*impl_, *impl_->storage.at_hand()), impl_->dtype);

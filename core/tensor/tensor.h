@@ -322,8 +322,9 @@ Tensor Tensor::from(std::span<const T> values, const Dims& dims, Device device) 
 template <class T>
 T* Tensor::data_ptr() const {
   if (dtype_of<std::remove_const_t<T>>() != dtype()) {
-    throw Error(Code::invalid_argument, "data_ptr: the tensor holds " + std::string(dtype_name(dtype())) + ", not " +
-                                            std::string(dtype_name(dtype_of<std::remove_const_t<T>>())) + ".");
+    throw Error(Subject{"data_ptr"}, Code::invalid_argument,
+                "the tensor holds " + std::string(dtype_name(dtype())) + ", not " +
+                    std::string(dtype_name(dtype_of<std::remove_const_t<T>>())) + ".");
   }
   return static_cast<T*>(data());
 }
@@ -332,8 +333,9 @@ template <class T>
 std::vector<T> Tensor::to_host() const {
   const bool as_bytes = at("to_host").dtype == DType::boolean && sizeof(T) == 1;
   if (dtype_of<T>() != dtype() && !as_bytes) {
-    throw Error(Code::invalid_argument, "to_host: the tensor holds " + std::string(dtype_name(dtype())) + ", not " +
-                                            std::string(dtype_name(dtype_of<T>())) + ".");
+    throw Error(Subject{"to_host"}, Code::invalid_argument,
+                "the tensor holds " + std::string(dtype_name(dtype())) + ", not " +
+                    std::string(dtype_name(dtype_of<T>())) + ".");
   }
   std::vector<T> values(static_cast<size_t>(elements()));
   copy_to_host(values.data());

@@ -9,7 +9,11 @@
 namespace tenon::vm {
 
 std::string call_text(std::string_view op, std::span<const int64_t> inputs) {
-  std::string text(op);
+  return std::string(op) + arguments_text(inputs);
+}
+
+std::string arguments_text(std::span<const int64_t> inputs) {
+  std::string text;
   std::string_view separator = "(";
   for (size_t at = 0; at < inputs.size();) {
     text += separator;

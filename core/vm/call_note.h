@@ -26,6 +26,8 @@ struct CallNote {
 
 inline int64_t input_word(int32_t dtype, int32_t rank) { return int64_t{dtype} << 8 | rank; }
 
+// "(f32 [3, 2], i64 [1])"
+std::string arguments_text(std::span<const int64_t> inputs);
 // "gather(f32 [3, 2], i64 [1])"
 std::string call_text(std::string_view op, std::span<const int64_t> inputs);
 

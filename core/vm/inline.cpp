@@ -66,15 +66,12 @@ Status launch_failure(const Launched& launched, const LaunchName& name, const De
 }
 
 Status launch_error(const Status& cause, std::string_view called, std::string_view what, const DeviceState* device) {
-  const std::string name(called.empty() ? std::string_view("the instruction") : called);
-  Status named(cause.code(), fmt::format("{}: {}", name, cause.message()), cause.remedy());
-  return named.with_context(
-      fmt::format("while running {} on {}", what.empty() ? name : std::string(what), device->opened->spelling));
+  const std::string_view name = called.empty() ? std::string_view("the instruction") : called;
+  return with_label(cause.with_caller(name), what.empty() ? name : what, device->opened->spelling);
 }
 
 Status with_label(const Status& status, std::string_view label, std::string_view device) {
-  const std::string line = fmt::format("while running {} on {}", label, device);
-  return status.message().find(line) != std::string::npos ? status : status.with_context(line);
+  return status.with_context(fmt::format("while running {} on {}", label, device));
 }
 
 Status inline_launch(const OpLaunch& launch, std::span<const Ticket> waits) {

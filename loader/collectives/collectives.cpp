@@ -47,8 +47,8 @@ Search& the_search() {
 }
 
 Status missing_function(const std::string& what, const char* name) {
-  return Status(Code::invalid_argument, fmt::format("{} lacks the function '{}' (rule J02).", what, name),
-                author_remedy);
+  return Status(Code::invalid_argument, fmt::format("{} lacks the function '{}'", what, name), author_remedy)
+      .with_rule("J02");
 }
 
 bool is_spoken(const ep_collectives_ops& ops) {
@@ -60,9 +60,10 @@ bool is_spoken(const ep_collectives_ops& ops) {
 Status check_collectives(const ep_collectives_ops& ops, const std::string& what) {
   if (!is_spoken(ops)) {
     return Status(Code::version,
-                  fmt::format("{} is of version {}.{}, this host speaks {}.{} (rule J01).", what, ops.version_major,
+                  fmt::format("{} is of version {}.{}, this host speaks {}.{}", what, ops.version_major,
                               ops.version_minor, EP_COLLECTIVES_MAJOR, EP_COLLECTIVES_MINOR),
-                  "Build the plug-in against this Tenon; while the version is 0.x both must be the same.");
+                  "Build the plug-in against this Tenon; while the version is 0.x both must be the same.")
+        .with_rule("J01");
   }
   if (!ops.shutdown) return missing_function(what, "shutdown");
   if (!ops.describe) return missing_function(what, "describe");
@@ -241,10 +242,13 @@ Status none_is_usable(const Search& search, const std::vector<std::string_view>&
   for (const std::string& each : names) all += (all.empty() ? "" : ", ") + each;
   const std::string name(wanted.front());
   const std::string nearest = nearest_word(name, names);
-  return Status(
-      Code::not_found,
-      fmt::format("No plug-in that carries data between processes is called '{}'.\n  there are: {}", name, all),
-      nearest.empty() ? "Name one of these plug-ins in TENON_COLLECTIVES." : fmt::format("Did you mean {}?", nearest));
+  return Status(Failure{
+      .code = Code::not_found,
+      .reason =
+          fmt::format("No plug-in that carries data between processes is called '{}'.\n  there are: {}", name, all),
+      .suggestion = nearest,
+      .advice = nearest.empty() ? "Name one of these plug-ins in TENON_COLLECTIVES." : "",
+  });
 }
 
 }  // namespace

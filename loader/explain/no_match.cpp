@@ -60,18 +60,30 @@ std::vector<std::string> candidate_names(Registry& registry) {
   return names;
 }
 
+// What to do about a wrong name.
+struct Remedy {
+  std::string suggestion, advice;
+};
+
+Status not_found(std::string message, Remedy remedy) {
+  return Status(Failure{.code = Code::not_found,
+                        .reason = std::move(message),
+                        .suggestion = std::move(remedy.suggestion),
+                        .advice = std::move(remedy.advice)});
+}
+
 // A long name with one wrong letter is a typing error. A short name may be another provider whose file is missing.
-std::string remedy_for(Registry& registry, std::string_view text, const std::string& provider) {
+Remedy remedy_for(Registry& registry, std::string_view text, const std::string& provider) {
   const std::vector<ListedDevice> devices = registry.devices();
   const bool has_devices = std::any_of(devices.begin(), devices.end(), [&](const ListedDevice& device) {
     return provider.empty() || device.provider == provider;
   });
-  if (has_devices) return "Name one of the devices there are.";
+  if (has_devices) return {{}, "Name one of the devices there are."};
   const std::string nearest = provider.empty() ? provider : nearest_word(provider, candidate_names(registry));
-  if (nearest.empty()) return where_to_put_it(registry, provider);
-  const std::string question = fmt::format("Did you mean {}{}?", nearest, text.substr(provider.size()));
+  if (nearest.empty()) return {{}, where_to_put_it(registry, provider)};
+  const std::string meant = fmt::format("{}{}", nearest, text.substr(provider.size()));
   const bool is_slip = edit_distance(provider, nearest) <= provider.size() / 4;
-  return is_slip ? question : fmt::format("{} If not: {}", question, where_to_put_it(registry, provider));
+  return {meant, is_slip ? "" : fmt::format("If not: {}", where_to_put_it(registry, provider))};
 }
 
 // The names in the setting `providers` for which there is no candidate.
@@ -87,8 +99,8 @@ std::vector<std::string> absent_names(Registry& registry) {
 }
 
 // If no device is left because the setting `providers` names absent providers, adds this to `message` and returns the
-// remedy. Otherwise returns an empty text.
-std::string blame_list_of_providers(Registry& registry, std::string& message) {
+// remedy. Otherwise returns an empty one.
+Remedy blame_list_of_providers(Registry& registry, std::string& message) {
   const std::vector<std::string> absent = absent_names(registry);
   if (absent.empty() || !registry.devices().empty()) return {};
   const std::string origin = describe_origin("providers", settings().origins.at("providers"));
@@ -101,8 +113,7 @@ std::string blame_list_of_providers(Registry& registry, std::string& message) {
   }
   message +=
       fmt::format("\n  {} allows no other provider than those it names, and there is none called {}", origin, words);
-  return fmt::format("{}Correct {}, or remove it.", meant.empty() ? "" : fmt::format("Did you mean {}? ", meant),
-                     origin);
+  return {meant, fmt::format("Correct {}, or remove it.", origin)};
 }
 
 std::string without_slips(std::string_view text) {
@@ -140,10 +151,10 @@ Status no_spelling(Registry& registry, std::string_view text, const Status& refu
     return Status(refused.code(), refused.message() + what_there_is(registry) + refusals(registry, "").lines,
                   class_word_remedy(word, registry.devices()));
   }
-  const std::string meant = meant_spelling(registry, text);
-  const std::string question = meant.empty() ? "" : fmt::format("Did you mean {}? ", meant);
-  return Status(refused.code(), refused.message() + what_there_is(registry) + refusals(registry, "").lines,
-                fmt::format("{}Provider names are lower case, without spaces. {}", question, refused.remedy()));
+  return Status(Failure{.code = refused.code(),
+                        .reason = refused.message() + what_there_is(registry) + refusals(registry, "").lines,
+                        .suggestion = meant_spelling(registry, text),
+                        .advice = fmt::format("Provider names are lower case, without spaces. {}", refused.remedy())});
 }
 
 Status no_such_device(Registry& registry, std::string_view text, const Spelling& spelling) {
@@ -162,13 +173,13 @@ Status no_such_device(Registry& registry, std::string_view text, const Spelling&
         fmt::format("\n  {} does not allow it", describe_origin("providers", settings().origins.at("providers")));
   }
   if (refused.lines.empty()) {
-    const std::string correct = blame_list_of_providers(registry, message);
-    if (!correct.empty()) return Status(Code::not_found, std::move(message), correct);
+    Remedy correct = blame_list_of_providers(registry, message);
+    if (!correct.advice.empty()) return not_found(std::move(message), std::move(correct));
   }
   const bool is_there = !spelling.provider.empty() && !refused.lines.empty();
   const bool is_told = is_there || !refused.first_remedy.empty();
-  return Status(Code::not_found, std::move(message),
-                is_told ? refused.first_remedy : remedy_for(registry, text, spelling.provider));
+  return not_found(std::move(message),
+                   is_told ? Remedy{{}, refused.first_remedy} : remedy_for(registry, text, spelling.provider));
 }
 
 Status no_default_device(Registry& registry) {
@@ -181,8 +192,10 @@ Status no_default_device(Registry& registry) {
     return Status(Code::not_found, fmt::format("{}\n  a software device is used only where it is named", message),
                   "If one of these will do, set TENON_DEVICE to its name.");
   }
-  const std::string correct = blame_list_of_providers(registry, message);
-  if (!correct.empty() && refused.first_remedy.empty()) return Status(Code::not_found, std::move(message), correct);
+  Remedy correct = blame_list_of_providers(registry, message);
+  if (!correct.advice.empty() && refused.first_remedy.empty()) {
+    return not_found(std::move(message), std::move(correct));
+  }
   return Status(Code::not_found, std::move(message),
                 refused.first_remedy.empty() ? where_to_put_it(registry, "") : refused.first_remedy);
 }

@@ -162,10 +162,10 @@ Status call_plugin(const std::string& provider, const char* function,
 }
 
 Status thrown_out_of(const std::string& provider, const char* function, std::string_view thrown) {
-  return Status(
-      Code::internal,
-      fmt::format("the provider '{}' threw a C++ exception out of {}: {} (rule Q02).", provider, function, thrown),
-      "Report it to the provider's author: no exception may cross the border.");
+  return Status(Code::internal,
+                fmt::format("the provider '{}' threw a C++ exception out of {}: {}", provider, function, thrown),
+                "Report it to the provider's author: no exception may cross the border.")
+      .with_rule("Q02");
 }
 
 }  // namespace tenon::loader

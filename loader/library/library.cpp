@@ -64,13 +64,14 @@ Result<std::unique_ptr<Library>> Library::load(const CheckedFile& file, const ch
     // The error code is always "bad file descriptor"; dlerror still holds the reason.
     const char* text = dlerror();
     const std::string reason = text ? text : failed.message();
-    return Status(Code::not_found, fmt::format("the dynamic linker refused it: {} (rule N06).", reason),
-                  remedy_of(reason));
+    return Status(Code::not_found, fmt::format("the dynamic linker refused it: {}", reason), remedy_of(reason))
+        .with_rule("N06");
   }
   void* entry = dlsym(library.native(), symbol);
   if (!entry) {
-    return Status(Code::not_found, fmt::format("it does not export the function {} (rule N06).", symbol),
-                  "Define it with EP_EXPORT, and let no version script make it local.");
+    return Status(Code::not_found, fmt::format("it does not export the function {}", symbol),
+                  "Define it with EP_EXPORT, and let no version script make it local.")
+        .with_rule("N06");
   }
   TENON_RETURN_IF_ERROR(check_mapping(entry, file));
   TENON_RETURN_IF_ERROR(check_unchanged(file));

@@ -63,8 +63,8 @@ bool is_null(const void* table, size_t offset) {
 }
 
 Status missing_slot(const std::string& what, const char* slot) {
-  return Status(Code::invalid_argument, fmt::format("{} lacks the required function '{}' (rule T03).", what, slot),
-                author_remedy);
+  return Status(Code::invalid_argument, fmt::format("{} lacks the required function '{}'", what, slot), author_remedy)
+      .with_rule("T03");
 }
 
 bool is_spoken(const ep_plugin_ops& ops) {
@@ -74,9 +74,10 @@ bool is_spoken(const ep_plugin_ops& ops) {
 Status check_plugin_ops(const ep_plugin_ops& ops, const std::string& what) {
   if (!is_spoken(ops)) {
     return Status(Code::version,
-                  fmt::format("{} is of ABI {}.{}, this host speaks {}.{} (rule N02).", what, ops.abi_major,
-                              ops.abi_minor, EP_ABI_MAJOR, EP_ABI_MINOR),
-                  "Build the provider against this Tenon; while the ABI is 0.x both must have the same minor version.");
+                  fmt::format("{} is of ABI {}.{}, this host speaks {}.{}", what, ops.abi_major, ops.abi_minor,
+                              EP_ABI_MAJOR, EP_ABI_MINOR),
+                  "Build the provider against this Tenon; while the ABI is 0.x both must have the same minor version.")
+        .with_rule("N02");
   }
   if (!ops.shutdown) return missing_slot(what, "shutdown");
   if (!ops.device_count) return missing_slot(what, "device_count");
@@ -86,7 +87,7 @@ Status check_plugin_ops(const ep_plugin_ops& ops, const std::string& what) {
 }
 
 Status bad_info(const std::string& what, const std::string& reason) {
-  return Status(Code::invalid_argument, fmt::format("{} {} (rule D05).", what, reason), author_remedy);
+  return Status(Code::invalid_argument, fmt::format("{} {}", what, reason), author_remedy).with_rule("D05");
 }
 
 Status check_pools(const ep_device_info& raw, const std::string& what) {
@@ -128,36 +129,39 @@ Status check_table(const unsigned char* bytes, uint32_t known_size, uint32_t typ
   std::memcpy(&header, bytes, sizeof header);
   const uint32_t size = header.struct_size;
   if (header.struct_type != type) {
-    return Status(
-        Code::version,
-        fmt::format("{} is of struct type {}, but {} was requested (rule T01).", what, header.struct_type, type),
-        author_remedy);
+    return Status(Code::version,
+                  fmt::format("{} is of struct type {}, but {} was requested", what, header.struct_type, type),
+                  author_remedy)
+        .with_rule("T01");
   }
   if (header.struct_size < sizeof header || header.struct_size > table_room || header.struct_size % 8 != 0) {
     return Status(Code::invalid_argument,
-                  fmt::format("{} states a size of {} bytes; it must be a multiple of 8 from 16 to {} (rule T01).",
-                              what, size, table_room),
-                  author_remedy);
+                  fmt::format("{} states a size of {} bytes; it must be a multiple of 8 from 16 to {}", what, size,
+                              table_room),
+                  author_remedy)
+        .with_rule("T01");
   }
   for (uint32_t offset = known_size; offset < header.struct_size; ++offset) {
     if (bytes[offset] == 0) continue;
-    return Status(
-        Code::version,
-        fmt::format("{} has {} bytes and uses byte {}, this host knows {} (rule T02).", what, size, offset, known_size),
-        "Use a newer Tenon, or an older provider.");
+    return Status(Code::version,
+                  fmt::format("{} has {} bytes and uses byte {}, this host knows {}", what, size, offset, known_size),
+                  "Use a newer Tenon, or an older provider.")
+        .with_rule("T02");
   }
   int links = 0;
   for (const void* next = header.next; next; ++links) {
     TableHeader extension{};
     std::memcpy(&extension, next, sizeof extension);
     if (links == 64)
-      return Status(Code::invalid_argument, fmt::format("{} has a chain of extensions without end (rule T02).", what),
-                    author_remedy);
+      return Status(Code::invalid_argument, fmt::format("{} has a chain of extensions without end", what),
+                    author_remedy)
+          .with_rule("T02");
     if (extension.struct_type & extension_refuse_bit) {
       return Status(Code::unsupported,
-                    fmt::format("{} has the extension {}, which is required but unknown to this host (rule T02).", what,
+                    fmt::format("{} has the extension {}, which is required but unknown to this host", what,
                                 extension.struct_type & ~extension_refuse_bit),
-                    "Use a newer Tenon.");
+                    "Use a newer Tenon.")
+          .with_rule("T02");
     }
     next = extension.next;
   }
@@ -213,7 +217,7 @@ Result<DeviceInfo> query_device_info(const std::string& provider, const ep_plugi
   TENON_RETURN_IF_ERROR(check_pools(raw, what));
   info.accuracy = {raw.relaxed_dtypes, raw.fast_dtypes, raw.flushed_dtypes};
   if (const std::string why = why_no_accuracy(info.accuracy); !why.empty()) {
-    return Status(Code::invalid_argument, fmt::format("{} {} (rule B01).", what, why), author_remedy);
+    return Status(Code::invalid_argument, fmt::format("{} {}", what, why), author_remedy).with_rule("B01");
   }
   for (uint32_t pool = 0; pool < raw.pool_count; ++pool) {
     const ep_memory_pool_info& from = raw.pools[pool];

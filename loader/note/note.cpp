@@ -36,13 +36,16 @@ Status not_elf(const std::string& reason) {
 
 Status no_note() {
   return Status(
-      Code::invalid_argument, "it is not a Tenon provider: it holds no note named '" EP_NOTE_OWNER "' (rule N01).",
-      "To make the file a provider, write EP_PLUGIN_NOTE(name, version, flags) once at file scope and build it again.");
+             Code::invalid_argument, "it is not a Tenon provider: it holds no note named '" EP_NOTE_OWNER "'",
+             "To make the file a provider, write EP_PLUGIN_NOTE(name, version, flags) once at file scope and build it "
+             "again.")
+      .with_rule("N01");
 }
 
 Status bad_note(const std::string& reason) {
-  return Status(Code::invalid_argument, fmt::format("its Tenon note is malformed: {} (rule N01).", reason),
-                "Build the provider with the header of the Tenon that is to load it.");
+  return Status(Code::invalid_argument, fmt::format("its Tenon note is malformed: {}", reason),
+                "Build the provider with the header of the Tenon that is to load it.")
+      .with_rule("N01");
 }
 
 std::string machine_name(uint16_t machine) {
@@ -229,33 +232,36 @@ Status check_note(const PluginNote& note, const std::string& file_name, uint32_t
   if (note.name != file_name) {
     return Status(Code::invalid_argument,
                   fmt::format("its note names the provider '{}', the file must then be called libtenon_{}.so, not "
-                              "libtenon_{}.so (rule N05).",
+                              "libtenon_{}.so",
                               note.name, note.name, file_name),
-                  "Rename the file.");
+                  "Rename the file.")
+        .with_rule("N05");
   }
   if (note.abi_major != EP_ABI_MAJOR || !EP_ABI_MINORS_AGREE(note.abi_minor, EP_ABI_MINOR)) {
     return Status(Code::version,
-                  fmt::format("it was built for ABI {}.{}, this host speaks {}.{} (rule N02).", note.abi_major,
-                              note.abi_minor, EP_ABI_MAJOR, EP_ABI_MINOR),
+                  fmt::format("it was built for ABI {}.{}, this host speaks {}.{}", note.abi_major, note.abi_minor,
+                              EP_ABI_MAJOR, EP_ABI_MINOR),
                   "Build the provider against this Tenon, or use the Tenon it was built for; while the ABI is 0.x both "
-                  "must have the same minor version.");
+                  "must have the same minor version.")
+        .with_rule("N02");
   }
   if (note.kind != EP_PLUGIN_KIND_DEVICES && note.kind != EP_PLUGIN_KIND_COLLECTIVES) {
-    return Status(
-        Code::unsupported,
-        fmt::format(
-            "it is a plug-in of unknown kind {}; this host loads plug-ins for devices and for collectives (rule N07).",
-            note.kind),
-        "Use a newer Tenon that knows this kind.");
+    return Status(Code::unsupported,
+                  fmt::format(
+                      "it is a plug-in of unknown kind {}; this host loads plug-ins for devices and for collectives",
+                      note.kind),
+                  "Use a newer Tenon that knows this kind.")
+        .with_rule("N07");
   }
   if (note.kind != kind) {
     return Status(Code::cancelled, why_not_other(note.kind));
   }
   if (note.sanitizer != EP_SANITIZER_NONE && note.sanitizer != EP_SANITIZER_OF_THIS_BUILD) {
     return Status(Code::unsupported,
-                  fmt::format("it was built with {}, which this program was not built with (rule N03).",
+                  fmt::format("it was built with {}, which this program was not built with",
                               sanitizer_name(note.sanitizer)),
-                  "Build the provider without it, or the program with it.");
+                  "Build the provider without it, or the program with it.")
+        .with_rule("N03");
   }
   return {};
 }

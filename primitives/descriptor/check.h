@@ -16,13 +16,12 @@ using Operand = ep_operand_desc;
 
 template <class... Parts>
 Status wrong(const Desc& desc, fmt::format_string<const Parts&...> text, const Parts&... parts) {
-  return Status(Code::invalid_argument,
-                fmt::format("{}: {}", table::kind_name(desc.kind), fmt::format(text, parts...)));
+  return Status(Subject{table::kind_name(desc.kind)}, Code::invalid_argument, fmt::format(text, parts...));
 }
 
 template <class... Parts>
 Status unsupported(const Desc& desc, fmt::format_string<const Parts&...> text, const Parts&... parts) {
-  return Status(Code::unsupported, fmt::format("{}: {}", table::kind_name(desc.kind), fmt::format(text, parts...)));
+  return Status(Subject{table::kind_name(desc.kind)}, Code::unsupported, fmt::format(text, parts...));
 }
 
 inline DType type_of(const Operand& operand) { return static_cast<DType>(operand.dtype); }

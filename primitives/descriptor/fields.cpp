@@ -159,8 +159,8 @@ Result<int64_t> value_from_text(FieldType type, std::string_view text) {
                                     : std::from_chars(text.data(), text.data() + text.size(), number);
   if (is_real) number = std::bit_cast<int64_t>(real);
   if (error == std::errc() && end == text.data() + text.size()) return number;
-  return Status(Code::invalid_argument,
-                fmt::format("descriptor: '{}' is neither a number nor a name known here.", text));
+  return Status(Subject{"descriptor"}, Code::invalid_argument,
+                fmt::format("'{}' is neither a number nor a name known here.", text));
 }
 
 bool is_known(FieldType type, int64_t value) { return is_number(type) || !name_of(type, value).empty(); }

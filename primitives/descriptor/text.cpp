@@ -105,7 +105,7 @@ class Reader {
 
 template <class... Parts>
 Status wrong(fmt::format_string<const Parts&...> text, const Parts&... parts) {
-  return Status(Code::invalid_argument, fmt::format("descriptor: {}", fmt::format(text, parts...)));
+  return Status(Subject{"descriptor"}, Code::invalid_argument, fmt::format(text, parts...));
 }
 
 template <class T>

@@ -15,8 +15,8 @@ int32_t counted_from_front(int64_t axis, int32_t rank) {
 
 Status no_axis(std::string_view op, int64_t axis, int32_t rank) {
   const int64_t limit = limit_of(rank);
-  return Status(Code::invalid_argument, fmt::format("{}: axis {} is out of range for rank {} (expected {} to {}).", op,
-                                                    axis, rank, -limit, limit - 1));
+  return Status(Subject{op}, Code::invalid_argument,
+                fmt::format("axis {} is out of range for rank {} (expected {} to {}).", axis, rank, -limit, limit - 1));
 }
 
 }  // namespace
@@ -35,7 +35,8 @@ Result<uint32_t> axis_mask(std::string_view op, std::span<const int64_t> axes, i
     if (normal < 0) return no_axis(op, given, rank);
     const uint32_t bit = uint32_t{1} << normal;
     if (mask & bit) {
-      return Status(Code::invalid_argument, fmt::format("{}: axis {} is named twice for rank {}.", op, given, rank));
+      return Status(Subject{op}, Code::invalid_argument,
+                    fmt::format("axis {} is named twice for rank {}.", given, rank));
     }
     mask |= bit;
   }
@@ -46,11 +47,12 @@ Result<Dims> checked(std::string_view op, const Dims& dims) {
   if (checked_count(dims)) return dims;
   for (int64_t dim : dims) {
     if (dim < 0) {
-      return Status(Code::invalid_argument, fmt::format("{}: the shape {} has a negative dim ({}).", op, dims, dim));
+      return Status(Subject{op}, Code::invalid_argument,
+                    fmt::format("the shape {} has a negative dim ({}).", dims, dim));
     }
   }
-  return Status(Code::invalid_argument,
-                fmt::format("{}: a tensor of shape {} would have more than 9223372036854775807 bytes.", op, dims));
+  return Status(Subject{op}, Code::invalid_argument,
+                fmt::format("a tensor of shape {} would have more than 9223372036854775807 bytes.", dims));
 }
 
 }  // namespace tenon::infer

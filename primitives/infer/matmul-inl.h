@@ -19,8 +19,8 @@ BasicDims<T> batch_of(const BasicDims<T>& dims) {
 template <class T>
 Result<BasicMatmulShape<T>> matmul(std::string_view op, const BasicDims<T>& a, const BasicDims<T>& b) {
   if (a.empty() || b.empty()) {
-    return Status(Code::invalid_argument,
-                  fmt::format("{}: both arguments must have at least one axis, but a is {} and b is {}.", op, a, b));
+    return Status(Subject{op}, Code::invalid_argument,
+                  fmt::format("both arguments must have at least one axis, but a is {} and b is {}.", a, b));
   }
   BasicMatmulShape<T> shape;
   shape.m = a.rank() == 1 ? T(1) : a[a.rank() - 2];
@@ -28,8 +28,8 @@ Result<BasicMatmulShape<T>> matmul(std::string_view op, const BasicDims<T>& a, c
   shape.k = a.back();
   const T rows = b.rank() == 1 ? b[0] : b[b.rank() - 2];
   if (!expect(shape.k == rows)) {
-    return Status(Code::invalid_argument,
-                  fmt::format("{}: columns of a ({}) do not match rows of b ({}).", op, shape.k, rows));
+    return Status(Subject{op}, Code::invalid_argument,
+                  fmt::format("columns of a ({}) do not match rows of b ({}).", shape.k, rows));
   }
   const BasicDims<T> batch_a = batch_of(a);
   const BasicDims<T> batch_b = batch_of(b);

@@ -41,17 +41,16 @@ View matmul_right(const MatmulShape& shape, const View& b) {
 
 Result<Dims> linear(std::string_view op, const Dims& x, const Dims& weight, const Dims* bias) {
   if (weight.rank() != 2) {
-    return Status(Code::invalid_argument,
-                  fmt::format("{}: the weight must have rank 2, but its shape is {}.", op, weight));
+    return Status(Subject{op}, Code::invalid_argument,
+                  fmt::format("the weight must have rank 2, but its shape is {}.", weight));
   }
   if (x.empty() || x.back() != weight[1]) {
-    return Status(
-        Code::invalid_argument,
-        fmt::format("{}: the last axis of x {} does not match the columns of the weight ({}).", op, x, weight[1]));
+    return Status(Subject{op}, Code::invalid_argument,
+                  fmt::format("the last axis of x {} does not match the columns of the weight ({}).", x, weight[1]));
   }
   if (bias != nullptr && !(*bias == Dims{weight[0]})) {
-    return Status(Code::invalid_argument,
-                  fmt::format("{}: the bias must have shape [{}], but its shape is {}.", op, weight[0], *bias));
+    return Status(Subject{op}, Code::invalid_argument,
+                  fmt::format("the bias must have shape [{}], but its shape is {}.", weight[0], *bias));
   }
   Dims result = x;
   result[x.rank() - 1] = weight[0];

@@ -21,11 +21,12 @@ DType fitting(table::Domain domain, DType type) {
 }
 
 Result<ScalarTypes> scalar_types(std::string_view op, const table::ScalarRow* row, DType type) {
-  if (row == nullptr) return Status(Code::invalid_argument, fmt::format("{}: the scalar function is unknown.", op));
+  if (row == nullptr) return Status(Subject{op}, Code::invalid_argument, "the scalar function is unknown.");
   const DType compute = fitting(row->domain, type);
   if (compute == DType::none) {
-    return Status(Code::invalid_argument, fmt::format("{}: is not defined on {} ({} takes {}).", op, dtype_name(type),
-                                                      row->name, table::domain_text(row->domain)));
+    return Status(Subject{op}, Code::invalid_argument,
+                  fmt::format("is not defined on {} ({} takes {}).", dtype_name(type), row->name,
+                              table::domain_text(row->domain)));
   }
   return ScalarTypes{compute, row->result == table::ResultType::BOOL ? DType::boolean : compute};
 }
@@ -46,7 +47,8 @@ Result<ScalarTypes> ternary(std::string_view op, int32_t scalar_op, DType x, DTy
     return scalar_types(op, row, promote(promote(x, y), z));
   }
   if (x != DType::boolean) {
-    return Status(Code::invalid_argument, fmt::format("{}: the condition must be bool, not {}.", op, dtype_name(x)));
+    return Status(Subject{op}, Code::invalid_argument,
+                  fmt::format("the condition must be bool, not {}.", dtype_name(x)));
   }
   const DType type = promote(y, z);
   return ScalarTypes{type, type};
@@ -54,14 +56,14 @@ Result<ScalarTypes> ternary(std::string_view op, int32_t scalar_op, DType x, DTy
 
 Result<ScalarTypes> reduce(std::string_view op, int32_t reduce_op, DType x) {
   const table::ReduceRow* row = table::reduce_row(reduce_op);
-  if (row == nullptr) return Status(Code::invalid_argument, fmt::format("{}: the reduction is unknown.", op));
+  if (row == nullptr) return Status(Subject{op}, Code::invalid_argument, "the reduction is unknown.");
   if (row->domain == table::Domain::BOOL) return ScalarTypes{DType::boolean, DType::boolean};
   const bool widens = reduce_op == EP_REDUCE_sum || reduce_op == EP_REDUCE_prod || reduce_op == EP_REDUCE_l1_norm ||
                       reduce_op == EP_REDUCE_sum_square;
   if (!is_floating(x)) {
     if (row->domain == table::Domain::FLOAT) {
-      return Status(Code::invalid_argument,
-                    fmt::format("{}: needs a floating-point tensor, but got {}.", op, dtype_name(x)));
+      return Status(Subject{op}, Code::invalid_argument,
+                    fmt::format("needs a floating-point tensor, but got {}.", dtype_name(x)));
     }
     if (widens) return ScalarTypes{DType::i64, DType::i64};
     return ScalarTypes{x == DType::boolean ? DType::u8 : x, x};

@@ -10,7 +10,7 @@ namespace tenon::infer {
 
 template <class... Parts>
 Status wrong(std::string_view op, fmt::format_string<const Parts&...> text, const Parts&... parts) {
-  return Status(Code::invalid_argument, fmt::format("{}: {}", op, fmt::format(text, parts...)));
+  return Status(Subject{op}, Code::invalid_argument, fmt::format(text, parts...));
 }
 
 }  // namespace tenon::infer

@@ -61,12 +61,11 @@ Status run(const ep_primitive_desc& desc, void* const* operands, const ep_scalar
            ep_fault* fault) {
   TENON_RETURN_IF_ERROR(descriptor::check_descriptor(desc));
   if (descriptor::has_any(desc)) {
-    return Status(Code::invalid_argument,
-                  fmt::format("{}: the reference needs static dims.", table::kind_name(desc.kind)));
+    return Status(Subject{table::kind_name(desc.kind)}, Code::invalid_argument, "the reference needs static dims.");
   }
   if (descriptor::has_opaque(desc)) {
-    return Status(Code::invalid_argument,
-                  fmt::format("{}: the reference reads no device's layouts.", table::kind_name(desc.kind)));
+    return Status(Subject{table::kind_name(desc.kind)}, Code::invalid_argument,
+                  "the reference reads no device's layouts.");
   }
   for (uint32_t i = 0; i < desc.operand_count; ++i) {
     const ep_operand_desc& operand = desc.operands[i];
@@ -75,8 +74,8 @@ Status run(const ep_primitive_desc& desc, void* const* operands, const ep_scalar
                              ? slot >= scalar_count && (desc.baked_scalars >> slot & 1) == 0
                              : operands[i] == nullptr;
     if (missing) {
-      return Status(Code::invalid_argument, fmt::format("{}: operand '{}' was not given.", table::kind_name(desc.kind),
-                                                        table::role_name(operand.role)));
+      return Status(Subject{table::kind_name(desc.kind)}, Code::invalid_argument,
+                    fmt::format("operand '{}' was not given.", table::role_name(operand.role)));
     }
   }
   Call call = {desc, operands, {scalars, scalar_count}};
@@ -85,8 +84,9 @@ Status run(const ep_primitive_desc& desc, void* const* operands, const ep_scalar
   }
   if (call.fault.code == 0) return {};
   if (fault != nullptr) *fault = call.fault;
-  return Status(Code::fault, fmt::format("{}: {} (value {}, limit {}).", table::kind_name(desc.kind),
-                                         fault_text(call.fault.code), call.fault.value, call.fault.limit));
+  return Status(
+      Subject{table::kind_name(desc.kind)}, Code::fault,
+      fmt::format("{} (value {}, limit {}).", fault_text(call.fault.code), call.fault.value, call.fault.limit));
 }
 
 }  // namespace tenon::reference

@@ -14,7 +14,8 @@ namespace tenon {
 class Error : public std::runtime_error {
  public:
   explicit Error(Status status);
-  Error(Code code, std::string message, std::string remedy = {});
+  Error(Code code, std::string reason, std::string advice = {});
+  Error(Subject subject, Code code, std::string reason, std::string advice = {});
   ~Error() override;
 
   const Status& status() const { return status_; }

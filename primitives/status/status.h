@@ -1,6 +1,6 @@
 // Status and Result<T>: the error values of everything inside Tenon. The public C++ API throws tenon::Error with the
-// same text. A message is a full sentence with the values in it; `remedy` says what to do, if we know; each layer above
-// may add one line of context.
+// same text. A failure is kept in parts, so that code that adds to it or asks about it reads no text. The text is
+// composed from the parts in one place.
 #pragma once
 
 #include <memory>
@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "ep_api/ep_api.h"
 
@@ -34,27 +35,54 @@ enum class Code : ep_status {
 // "invalid argument", "out of device memory", ...
 std::string_view code_name(Code code);
 
-// Success (one null pointer) or a failure. Copying a failure shares its text.
+// The parts of a failure, each of which may be empty, except for the code and the reason.
+struct Failure {
+  Code code = Code::internal;
+  std::string subject = {};               // the op or function that failed: "add"
+  std::string arguments = {};             // its arguments: "(f32 [2], f32 [3])"
+  std::string reason = {};                // a sentence with the values in it, then lines of details
+  std::string rule = {};                  // the rule of ep_api/README.md that was broken: "E01"
+  std::vector<std::string> context = {};  // a line per layer above, the innermost first
+  std::string suggestion = {};            // the nearest valid name: "cpu". The remedy then begins "Did you mean cpu?"
+  std::string advice = {};                // the rest of the remedy: what to do, if we know
+};
+
+// The op or function that failed, as an argument of the constructors of Status and Error.
+struct Subject {
+  std::string_view name;
+};
+
+// Success (one null pointer) or a failure. Copying a failure shares its parts and text.
 class [[nodiscard]] Status {
  public:
   Status() = default;
-  Status(Code code, std::string message, std::string remedy = {});
+  Status(Code code, std::string reason, std::string advice = {});
+  Status(Subject subject, Code code, std::string reason, std::string advice = {});
+  explicit Status(Failure failure);
 
   bool ok() const { return failure_ == nullptr; }
   Code code() const { return failure_ ? failure_->code : Code::ok; }
   // The sentence, then one line per context added; empty when ok.
   const std::string& message() const;
+  // "<subject>: <reason>" or "<subject><arguments> <reason>", and the rule. It has no context and no details, and is
+  // empty when ok.
+  std::string sentence() const;
+  // The suggestion and the advice; empty when ok.
   const std::string& remedy() const;
+  // The parts; all are empty when ok.
+  const Failure& parts() const;
 
-  // The same failure with one more line: "  while running node 14 (/encoder/MatMul) on cuda:0".
+  // The same failure with one more line of context, unless it has this line already:
+  // "  while running node 14 (/encoder/MatMul) on cuda:0".
   Status with_context(std::string_view line) const;
+  // The same failure with another subject or rule.
+  Status with_subject(std::string_view subject) const;
+  Status with_rule(std::string_view rule) const;
+  // The same failure as one of `caller`, which had called the subject: "softmax: exp: ...".
+  Status with_caller(std::string_view caller) const;
 
  private:
-  struct Failure {
-    Code code;
-    std::string message;
-    std::string remedy;
-  };
+  struct Composed;  // the parts and the text
   std::shared_ptr<const Failure> failure_;
 };
 

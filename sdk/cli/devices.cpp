@@ -36,9 +36,9 @@ std::vector<std::string> wrong_settings(const Status& default_device,
     sentences.push_back(settings.status.message());
   } else if (!default_device.ok() && !settings.device.empty()) {
     const std::string origin = loader::describe_origin("device", settings.origins.at("device"));
-    const std::string& remedy = default_device.remedy();
+    const bool has_suggestion = !default_device.parts().suggestion.empty();
     sentences.push_back(fmt::format("the value '{}' of {} names no device that is there.{}", settings.device, origin,
-                                    remedy.starts_with("Did you mean") ? fmt::format(" {}", first_line(remedy)) : ""));
+                                    has_suggestion ? fmt::format(" {}", default_device.remedy()) : ""));
   }
   for (const loader::Candidate& candidate : candidates) {
     if (is_refused(candidate) && has_settings(candidate)) sentences.push_back(first_line(candidate.sentence));

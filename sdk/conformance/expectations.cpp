@@ -93,6 +93,7 @@ Finding Expectations::judge(const std::string& name, Finding finding) const {
   const bool unsupported = finding.outcome == Outcome::skipped && name.starts_with("primitives/");
   if (unsupported && find(Expectation::Kind::supports, name)) {
     finding.outcome = Outcome::failed;
+    finding.rule = "P12";
     finding.sentence += fmt::format("\n  though {} says it is supported (rule P12)", file_);
   }
   return finding;

@@ -56,7 +56,7 @@ std::vector<Part> parts_of(const std::vector<Test>& tests, size_t jobs) {
 struct Header {
   uint64_t number;  // the number of the test
   int32_t outcome, not_claimed;
-  uint64_t sentence, output;  // bytes of each, which follow
+  uint64_t rule, sentence, output;  // bytes of each, which follow
   double milliseconds;
 };
 
@@ -64,10 +64,12 @@ void send(int pipe, size_t number, const Finding& finding) {
   const Header header = {number,
                          static_cast<int32_t>(finding.outcome),
                          finding.not_claimed,
+                         finding.rule.size(),
                          finding.sentence.size(),
                          finding.output.size(),
                          finding.milliseconds};
   write_all(pipe, &header, sizeof header);
+  write_all(pipe, finding.rule.data(), finding.rule.size());
   write_all(pipe, finding.sentence.data(), finding.sentence.size());
   write_all(pipe, finding.output.data(), finding.output.size());
 }
@@ -79,9 +81,11 @@ bool receive(int pipe, size_t* number, Finding* finding) {
   finding->outcome = static_cast<Outcome>(header.outcome);
   finding->not_claimed = header.not_claimed != 0;
   finding->milliseconds = header.milliseconds;
+  finding->rule.resize(header.rule);
   finding->sentence.resize(header.sentence);
   finding->output.resize(header.output);
-  return read_all(pipe, finding->sentence.data(), header.sentence) &&
+  return read_all(pipe, finding->rule.data(), header.rule) &&
+         read_all(pipe, finding->sentence.data(), header.sentence) &&
          read_all(pipe, finding->output.data(), header.output);
 }
 
@@ -119,7 +123,8 @@ class Findings {
     for (size_t i = next_; i < missing_.size(); ++i) {
       if (missing_[i] == 0) continue;
       missing_[i] = 0;
-      found_[i] = {Outcome::crashed, "the process of the kit that ran it ended before it did (rule X01).", {}, 0};
+      found_[i] = {
+          Outcome::crashed, "the process of the kit that ran it ended before it did (rule X01).", {}, 0, false, "X01"};
     }
     hand_on();
   }

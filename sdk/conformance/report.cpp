@@ -97,7 +97,8 @@ std::string failure_text(const Row& row, const RunInfo& info) {
   if (!row.test->claim.empty()) {
     // A crash or a hang breaks rule X01 or X02 in addition to the rule of the test.
     const bool ended = row.finding.outcome == Outcome::crashed || row.finding.outcome == Outcome::hung;
-    text += fmt::format("    held to: {}\n", ended ? with_rule(row.test->claim, row.test->rule) : row.test->claim);
+    text += fmt::format("    held to: {}\n",
+                        ended ? broken(row.test->rule, "{}", row.test->claim).message() : row.test->claim);
   }
   if (!row.finding.output.empty()) text += fmt::format("    it printed:\n{}\n", indented(row.finding.output));
   return fmt::format("{}    {}\n", text, command_text(row, info));
@@ -155,7 +156,7 @@ std::string json_text(const std::vector<Row>& rows, const RunInfo& info) {
     tests.push_back({{"name", row.test->name},
                      {"outcome", std::string(outcome_name(row.finding.outcome))},
                      {"not claimed", row.finding.not_claimed},
-                     {"rule", is_bad(row.finding.outcome) ? rule_in(row.finding.sentence) : row.test->rule},
+                     {"rule", is_bad(row.finding.outcome) ? row.finding.rule : row.test->rule},
                      {"sentence", row.finding.sentence},
                      {"claim", row.test->claim},
                      {"held to", row.test->rule},

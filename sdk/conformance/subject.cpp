@@ -144,7 +144,7 @@ namespace {
 // A wait for submitted work may fail only because the device failed or host memory ran out.
 Status waited(std::string_view function, const Status& status) {
   if (status.ok() || status.code() == Code::out_of_host_memory) return status;
-  return broken("S03", "{} of work that was submitted failed: {}", function, status.message());
+  return broken("S03", "{} of work that was submitted failed: {}", function, without_rule(status).message());
 }
 
 }  // namespace
@@ -170,8 +170,8 @@ void Subject::drain(const ep_device_ops& its_ops, ep_stream* stream) {
   Status status = synchronize(its_ops, stream);
   if (status.code() == Code::out_of_host_memory) status = synchronize(its_ops, stream);
   if (status.ok()) return;
-  end_process(broken("S03", "{} What was submitted may still run, so the kit frees nothing and ends this process",
-                     first_line(status.message())));
+  end_process(status.with_rule("S03").with_context(
+      "  the submitted work may still run, so the kit frees nothing and ends this process"));
 }
 
 }  // namespace tenon::conformance

@@ -52,7 +52,7 @@ Result<std::string> why_nothing(Subject& subject) {
   for (const cases::Case& one : cases::all_cases()) {
     const auto terms = ask_support(subject, one.desc);
     if (terms.ok()) return std::string();
-    why = first_line(terms.status().message());
+    why = terms.status().sentence();
   }
   return why;
 }

@@ -30,7 +30,8 @@ struct Frame {
   int16_t outcome;
   uint8_t not_claimed;
   uint8_t is_last;  // the process ends after this test
-  uint32_t size;    // bytes of the sentence that follows
+  uint32_t rule;    // bytes of the rule and the sentence, which follow
+  uint32_t sentence;
   double milliseconds;
   int64_t output_end;  // bytes printed so far: the child may be ahead of the reader
 };
@@ -44,15 +45,21 @@ struct Current {
 };
 Current current;
 
+void take_failure(const Status& failure, Finding* finding) {
+  finding->rule = failure.parts().rule;
+  finding->sentence = failure.message();
+}
+
 Finding finding_of(const Test& test, const Status& status, Clock::time_point begin) {
   Finding finding;
   finding.milliseconds = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
   if (status.ok()) return finding;
   finding.outcome = status.code() == skip_code ? Outcome::skipped : Outcome::failed;
   finding.not_claimed = is_unclaimed(status);
-  finding.sentence = status.message();
-  if (finding.outcome == Outcome::failed && rule_in(finding.sentence).empty()) {
-    finding.sentence = with_rule(std::move(finding.sentence), test.rule);
+  if (finding.outcome == Outcome::failed) {
+    take_failure(with_default_rule(status, test.rule), &finding);
+  } else {
+    finding.sentence = status.message();
   }
   return finding;
 }
@@ -70,10 +77,14 @@ Finding run_one(const Test& test, std::function<void(const Finding&)> report) {
 
 bool send(int results, int output, const Finding& finding, bool is_last) {
   std::fflush(nullptr);
-  const Frame frame = {
-      static_cast<int16_t>(finding.outcome),          finding.not_claimed,  is_last,
-      static_cast<uint32_t>(finding.sentence.size()), finding.milliseconds, lseek(output, 0, SEEK_END)};
-  return write_all(results, &frame, sizeof frame) &&
+  const Frame frame = {static_cast<int16_t>(finding.outcome),
+                       finding.not_claimed,
+                       is_last,
+                       static_cast<uint32_t>(finding.rule.size()),
+                       static_cast<uint32_t>(finding.sentence.size()),
+                       finding.milliseconds,
+                       lseek(output, 0, SEEK_END)};
+  return write_all(results, &frame, sizeof frame) && write_all(results, finding.rule.data(), finding.rule.size()) &&
          write_all(results, finding.sentence.data(), finding.sentence.size());
 }
 
@@ -185,9 +196,11 @@ Finding Child::next(double time_limit, Life* life) {
   Finding finding;
   Read got = read_all(&frame, sizeof frame, time_limit);
   if (got == Read::whole) {
-    finding.sentence.resize(frame.size);
-    got = read_all(finding.sentence.data(), frame.size, time_limit);
+    finding.rule.resize(frame.rule);
+    finding.sentence.resize(frame.sentence);
+    got = read_all(finding.rule.data(), frame.rule, time_limit);
   }
+  if (got == Read::whole) got = read_all(finding.sentence.data(), frame.sentence, time_limit);
   *life = got != Read::whole ? Life::died : frame.is_last != 0 ? Life::ends : Life::goes_on;
   if (*life == Life::died) {
     finding = ended(got == Read::hung, time_limit);
@@ -211,8 +224,9 @@ Finding Child::ended(bool hung, double time_limit) {
   finding.output = take_output(lseek(output_, 0, SEEK_END));
   if (hung) {
     finding.outcome = Outcome::hung;
-    finding.sentence = fmt::format("it made no new call for {:g} s{} (rule X02).{}", time_limit, call_text(*running_),
-                                   descriptor_text(*running_));
+    take_failure(broken("X02", "it made no new call for {:g} s{}{}", time_limit, call_text(*running_),
+                        descriptor_text(*running_)),
+                 &finding);
     return finding;
   }
   finding.outcome = Outcome::crashed;
@@ -220,7 +234,7 @@ Finding Child::ended(bool hung, double time_limit) {
       WIFSIGNALED(status)
           ? fmt::format("its process died of signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)))
           : fmt::format("its process was ended from within, with exit code {}", WEXITSTATUS(status));
-  finding.sentence = fmt::format("{}{} (rule X01).{}", how, call_text(*running_), descriptor_text(*running_));
+  take_failure(broken("X01", "{}{}{}", how, call_text(*running_), descriptor_text(*running_)), &finding);
   return finding;
 }
 
@@ -260,14 +274,6 @@ std::string_view outcome_name(Outcome outcome) {
   constexpr std::string_view names[outcome_count] = {"passed",  "failed",           "crashed",        "hung",
                                                      "skipped", "expected failure", "unexpected pass"};
   return names[static_cast<size_t>(outcome)];
-}
-
-std::string rule_in(std::string_view sentence) {
-  constexpr std::string_view head = "(rule ";
-  const size_t at = sentence.rfind(head);
-  if (at == std::string_view::npos) return {};
-  const std::string_view rest = sentence.substr(at + head.size());
-  return std::string(rest.substr(0, rest.find(')')));
 }
 
 void end_process(const Status& status) {

@@ -33,15 +33,13 @@ struct Finding {
   std::string output;    // what the test printed, shortened
   double milliseconds = 0;
   bool not_claimed = false;  // skipped because the provider does not claim it
+  std::string rule = {};     // the rule of a failure, which the sentence names too
 };
 
 inline bool is_bad(Outcome outcome) {
   return outcome == Outcome::failed || outcome == Outcome::crashed || outcome == Outcome::hung ||
          outcome == Outcome::unexpected_pass;
 }
-
-// Returns the last rule that a sentence names ("E01" in "... (rule E01)."), or empty.
-std::string rule_in(std::string_view sentence);
 
 // Ends this process with `status` as the finding of the running test, without running destructors: work in flight may
 // still use the test's objects. Other tests that share the process continue in a new one. A process that a test has

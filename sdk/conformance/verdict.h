@@ -27,20 +27,21 @@ inline bool is_unclaimed(const Status& status) {
   return status.code() == skip_code && status.remedy() == unclaimed_remedy;
 }
 
-// Returns `text` with " (rule E01)." at the end of its first line, replacing any other rule.
-std::string with_rule(std::string text, std::string_view rule);
-
-// The first line of `text`: the message without the context of the layers above.
-inline std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
-
 // Returns "'unsupported'" for example, or the number if ep_api.h has no such status.
 std::string status_text(ep_status status);
 
-// A rule of ep_api/README.md was broken: "<what happened> (rule E01)." The text may be the message of another failure;
-// its rule is then replaced.
+// A rule of ep_api/README.md was broken: "<what happened> (rule E01)."
 template <class... Parts>
 Status broken(std::string_view rule, fmt::format_string<const Parts&...> text, const Parts&... parts) {
-  return Status(Code::internal, with_rule(fmt::format(text, parts...), rule));
+  return Status(Code::internal, fmt::format(text, parts...)).with_rule(rule);
 }
+
+// `failure` with `rule` if it names none: the rule of its test.
+inline Status with_default_rule(const Status& failure, std::string_view rule) {
+  return failure.parts().rule.empty() ? failure.with_rule(rule) : failure;
+}
+
+// `status` for the text of another failure, which names the one rule of both.
+inline Status without_rule(const Status& status) { return status.with_rule({}); }
 
 }  // namespace tenon::conformance

@@ -199,8 +199,9 @@ Status Compared::status() const {
   if (wrong == 0) return {};
   const std::string distance = wrong > 1 && farthest > 0 ? fmt::format(" by up to {} ulp", farthest) : std::string();
   return Status(Code::internal,
-                fmt::format("{} ({}{}{}; allowed{}) (rule P14).{}", first, wrong,
-                            wrong == 1 ? " element differs" : " elements differ", distance, limit, hint));
+                fmt::format("{} ({}{}{}; allowed{}){}", first, wrong,
+                            wrong == 1 ? " element differs" : " elements differ", distance, limit, hint))
+      .with_rule("P14");
 }
 
 // Compares output `i`, and overwrites acceptable elements with the reference.
@@ -249,10 +250,10 @@ Status compare_as(const Case& test, const ep_primitive_desc& desc, const Image& 
       if (got.offsets[i] <= at + guard_bytes && got.offsets[i] >= got.offsets[nearest]) nearest = i;
     }
     const auto distance = static_cast<int64_t>(at) - static_cast<int64_t>(got.offsets[nearest]);
-    return Status(
-        Code::internal,
-        fmt::format("byte {} from the start of operand {} ({}) changed: it is not an element of an output (rule P06).",
-                    distance, nearest, table::role_name(desc.operands[nearest].role)));
+    return Status(Code::internal,
+                  fmt::format("byte {} from the start of operand {} ({}) changed: it is not an element of an output",
+                              distance, nearest, table::role_name(desc.operands[nearest].role)))
+        .with_rule("P06");
   }
   return {};
 }
@@ -267,8 +268,9 @@ Status compare_images(const Case& test, const ep_primitive_desc& desc, const Ima
   lenient.flushed = floating_dtypes();
   if (lenient.flushed == accuracy.flushed || !compare_as(test, desc, start, lenient, got, want).ok()) return status;
   return Status(Code::internal,
-                fmt::format("denormals count as 0, and the device does not say so in flushed_dtypes (rule B02): {}",
-                            status.message()));
+                fmt::format("denormals count as 0, and the device does not say so in flushed_dtypes: {}",
+                            status.with_rule({}).message()))
+      .with_rule("B02");
 }
 
 }  // namespace tenon::cases

@@ -70,7 +70,7 @@ void attention_with_log_sum(const autograd::Backward& b) { give_attention(b, b.r
 
 void rotary_embedding(const autograd::Backward& b) {
   if (b.wants(1) || b.wants(2)) {
-    throw Error(Code::unsupported, "rotary_embedding: cos and sin have no gradient.",
+    throw Error(Subject{"rotary_embedding"}, Code::unsupported, "cos and sin have no gradient.",
                 "Write the rotation as products and sums where angles are learned.");
   }
   const bool interleaved = b.attributes<RotaryAttributes>().rotary.mode == EP_ROTARY_INTERLEAVED;

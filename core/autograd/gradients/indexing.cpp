@@ -184,8 +184,8 @@ void scatter(const autograd::Backward& b) {
     return;
   }
   if (how.op != EP_SCATTER_ASSIGN) {
-    throw Error(Code::unsupported,
-                "scatter: only updates that are assigned or added have a gradient, not products and extrema.",
+    throw Error(Subject{"scatter"}, Code::unsupported,
+                "only updates that are assigned or added have a gradient, not products and extrema.",
                 "Call scatter_reduce, whose products and extrema have one.");
   }
   const Tensor grad = b.grad();

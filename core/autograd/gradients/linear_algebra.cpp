@@ -165,8 +165,8 @@ void linalg_qr(const autograd::Backward& b) {
   const Tensor q = b.result(0), r = b.result(1);
   const int64_t m = r.dim(-2), n = r.dim(-1);
   if (m > n) {
-    throw Error(Code::unsupported,
-                "linalg_qr: with mode 'complete' a matrix of more rows than columns has no gradient.",
+    throw Error(Subject{"linalg_qr"}, Code::unsupported,
+                "with mode 'complete' a matrix of more rows than columns has no gradient.",
                 "Call it with mode 'reduced'.");
   }
   const Tensor of_q = b.grad(0), of_r = b.grad(1);

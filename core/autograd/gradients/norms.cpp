@@ -49,8 +49,7 @@ void give_normalized(const autograd::Backward& b, const Tensor& input, const Ten
 
 void require_result_only(const autograd::Backward& b) {
   if (b.grad(0).defined() && !b.grad(1).defined() && !b.grad(2).defined()) return;
-  throw Error(Code::unsupported,
-              fmt::format("{}: only its first result has a gradient, not its statistics.", b.op().name),
+  throw Error(Subject{b.op().name}, Code::unsupported, "only its first result has a gradient, not its statistics.",
               "Compute the statistics by mean and var.");
 }
 

@@ -63,7 +63,7 @@ void lp_pool(const autograd::Backward& b) {
   const auto& attributes = b.attributes<PoolingAttributes>();
   const Windows windows(attributes.window);
   if (attributes.ceil_mode != 0) {
-    throw Error(Code::unsupported, "lp_pool: with ceil_mode it has no gradient.", "Pad the input instead.");
+    throw Error(Subject{"lp_pool"}, Code::unsupported, "with ceil_mode it has no gradient.", "Pad the input instead.");
   }
   const double p = attributes.window.p;
   const Tensor x = b.input(0);

@@ -95,7 +95,7 @@ class Rewriting {
         }
       }
     }
-    if (moved != late.size()) throw Error(Code::internal, "fuse: the groups of the program form a cycle.");
+    if (moved != late.size()) throw Error(Subject{"fuse"}, Code::internal, "the groups of the program form a cycle.");
   }
 
   // The value that replaced `id`, a value of the original graph.

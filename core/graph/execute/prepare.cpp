@@ -173,9 +173,9 @@ class Preparation {
   void check(const Node& node, uint32_t id, DType dtype, const Dims& expected) {
     const TensorMeta& meta = made_.values[id].meta;
     if (expected == meta.dims && meta.dtype == dtype) return;
-    throw Error(Code::internal,
-                fmt::format("{}: its result is {} {} by its rule, but {} {} in the graph.", node.op->name,
-                            dtype_name(meta.dtype), meta.dims, dtype_name(dtype), expected));
+    throw Error(Subject{node.op->name}, Code::internal,
+                fmt::format("its result is {} {} by its rule, but {} {} in the graph.", dtype_name(meta.dtype),
+                            meta.dims, dtype_name(dtype), expected));
   }
 
   const Graph& graph_;

@@ -449,10 +449,10 @@ class Planner {
       if (!move) break;
       apply(*move, at);
     }
-    throw Error(Code::invalid_argument,
-                fmt::format("{}: its values take at least {} bytes at once, and the limit is {} bytes.",
-                            graph_.arena().name(), least, options_.limit),
-                "Raise the limit, or give the function a smaller batch.");
+    throw Error(
+        Subject{graph_.arena().name()}, Code::invalid_argument,
+        fmt::format("its values take at least {} bytes at once, and the limit is {} bytes.", least, options_.limit),
+        "Raise the limit, or give the function a smaller batch.");
   }
 
   static constexpr double kAnyCost = 1e300;

@@ -57,10 +57,10 @@ std::span<const AttributeField> attribute_fields() { return kFields; }
 void refuse_gradients(const OpInfo& op, const TensorList& results) {
   for (const Tensor& result : results) {
     if (!result.defined() || !result.requires_grad()) continue;
-    throw Error(Code::unsupported,
-                fmt::format("{}: a tensor that its function reads wants a gradient, which a recorded {} does not have "
+    throw Error(Subject{op.name}, Code::unsupported,
+                fmt::format("a tensor that its function reads wants a gradient, which a recorded {} does not have "
                             "yet.",
-                            op.name, op.name),
+                            op.name),
                 "Call the function without compile, or inside a NoGrad scope.");
   }
 }
@@ -92,13 +92,13 @@ using control::Kind;
 void check_tensors(std::string_view op, std::string_view what, const TensorList& tensors) {
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (tensors[i].defined()) continue;
-    throw Error(Code::invalid_argument, fmt::format("{}: {} {} is an undefined tensor.", op, what, i));
+    throw Error(Subject{op}, Code::invalid_argument, fmt::format("{} {} is an undefined tensor.", what, i));
   }
 }
 
 int64_t checked_count(std::string_view op, std::string_view what, int64_t count) {
   if (count >= 0) return count;
-  throw Error(Code::invalid_argument, fmt::format("{}: {} must not be negative, but it is {}.", op, what, count));
+  throw Error(Subject{op}, Code::invalid_argument, fmt::format("{} must not be negative, but it is {}.", what, count));
 }
 
 TensorList joined(TensorList first, const TensorList& second) {
@@ -108,15 +108,16 @@ TensorList joined(TensorList first, const TensorList& second) {
 
 void check_slices(const TensorList& xs, const ScanOptions& options) {
   if (xs.empty() && !options.length) {
-    throw Error(Code::invalid_argument, "scan: it has nothing to slice, so it needs the option length.");
+    throw Error(Subject{"scan"}, Code::invalid_argument, "it has nothing to slice, so it needs the option length.");
   }
   for (size_t i = 0; i < xs.size(); ++i) {
     if (xs[i].rank() != 0) continue;
-    throw Error(Code::invalid_argument, fmt::format("scan: xs[{}] has rank 0, but is given slice by slice.", i));
+    throw Error(Subject{"scan"}, Code::invalid_argument,
+                fmt::format("xs[{}] has rank 0, but is given slice by slice.", i));
   }
   if (xs.empty() || !options.length || xs[0].dim(0) == *options.length) return;
-  throw Error(Code::invalid_argument,
-              fmt::format("scan: the option length is {}, but xs[0] has {} slices.", *options.length, xs[0].dim(0)));
+  throw Error(Subject{"scan"}, Code::invalid_argument,
+              fmt::format("the option length is {}, but xs[0] has {} slices.", *options.length, xs[0].dim(0)));
 }
 
 }  // namespace
@@ -155,8 +156,8 @@ Scanned scan(const ScanBody& fn, const TensorList& init, const TensorList& xs, c
     const auto end = operands.begin() + carried;
     Scanned step = fn({operands.begin(), end}, {end, end + static_cast<ptrdiff_t>(xs.size())});
     if (step.carry.size() != init.size()) {
-      throw Error(Code::invalid_argument, fmt::format("scan: a step gives a carry of {} tensors, but gets {}.",
-                                                      step.carry.size(), init.size()));
+      throw Error(Subject{"scan"}, Code::invalid_argument,
+                  fmt::format("a step gives a carry of {} tensors, but gets {}.", step.carry.size(), init.size()));
     }
     return joined(std::move(step.carry), step.ys);
   };

@@ -20,16 +20,15 @@ std::string type_of(const Tensor& tensor) {
 void check_step(Kind kind, std::string_view what, const TensorList& before, const TensorList& after, size_t count) {
   const std::string_view op = row_of(kind).op.name;
   if (after.size() < count) {
-    throw Error(Code::invalid_argument,
-                fmt::format("{}: a step gives {} tensors, but the {} has {}.", op, after.size(), what, count));
+    throw Error(Subject{op}, Code::invalid_argument,
+                fmt::format("a step gives {} tensors, but the {} has {}.", after.size(), what, count));
   }
   for (size_t i = 0; i < count; ++i) {
     const Tensor &a = before[i], &b = after[i];
     if (b.defined() && a.dtype() == b.dtype() && a.dims() == b.dims() && a.device() == b.device()) continue;
-    throw Error(
-        Code::invalid_argument,
-        fmt::format("{}: a step must keep the types of the {}, but value {} is {} before a step and {} after it.", op,
-                    what, i, type_of(a), b.defined() ? type_of(b) : "undefined"));
+    throw Error(Subject{op}, Code::invalid_argument,
+                fmt::format("a step must keep the types of the {}, but value {} is {} before a step and {} after it.",
+                            what, i, type_of(a), b.defined() ? type_of(b) : "undefined"));
   }
 }
 
@@ -39,8 +38,8 @@ TensorList run_loop(const Attributes& attributes, std::span<const Body> bodies, 
     if (!holds(Kind::while_loop, bodies[0](state)[0])) break;
     TensorList next = bodies[1](state);
     if (next.size() != state.size()) {
-      throw Error(Code::invalid_argument,
-                  fmt::format("while_loop: a step gives {} tensors, but the state has {}.", next.size(), state.size()));
+      throw Error(Subject{"while_loop"}, Code::invalid_argument,
+                  fmt::format("a step gives {} tensors, but the state has {}.", next.size(), state.size()));
     }
     check_step(Kind::while_loop, "state", state, next, state.size());
     state = std::move(next);
@@ -95,7 +94,7 @@ TensorList run_scan(const Attributes& attributes, const Body& body, const Tensor
 // becomes a copy.
 void own(const OpInfo& op, Tensor* result) {
   if (!result->defined()) {
-    throw Error(Code::invalid_argument, fmt::format("{}: a result of its function is an undefined tensor.", op.name));
+    throw Error(Subject{op.name}, Code::invalid_argument, "a result of its function is an undefined tensor.");
   }
   const TensorImpl& impl = *result->impl();
   if (impl.storage != nullptr && !impl.contiguous) {
@@ -112,14 +111,14 @@ bool holds(Kind kind, const Tensor& predicate) {
   if (predicate.defined() && predicate.dtype() == DType::boolean && predicate.elements() == 1) {
     return predicate.item().to_int() != 0;
   }
-  throw Error(Code::invalid_argument,
-              fmt::format("{}: the predicate must be one bool, but it is {}.", row_of(kind).op.name,
+  throw Error(Subject{row_of(kind).op.name}, Code::invalid_argument,
+              fmt::format("the predicate must be one bool, but it is {}.",
                           predicate.defined() ? type_of(predicate) : "undefined"));
 }
 
 void check_cancelled(Kind kind) {
   if (!CancellationScope::cancelled_here()) return;
-  throw Error(Code::cancelled, fmt::format("{}: The program cancelled this run.", row_of(kind).op.name));
+  throw Error(Subject{row_of(kind).op.name}, Code::cancelled, "The program cancelled this run.");
 }
 
 int64_t steps_of(const Attributes& attributes, const TensorList& operands) {
@@ -127,8 +126,8 @@ int64_t steps_of(const Attributes& attributes, const TensorList& operands) {
   const int64_t steps = attributes.sliced == 0 ? attributes.length : operands[first].dim(0);
   for (size_t i = first; i < first + static_cast<size_t>(attributes.sliced); ++i) {
     if (operands[i].dim(0) == steps) continue;
-    throw Error(Code::invalid_argument,
-                fmt::format("scan: xs[0] has {} slices, but xs[{}] has {}.", steps, i - first, operands[i].dim(0)));
+    throw Error(Subject{"scan"}, Code::invalid_argument,
+                fmt::format("xs[0] has {} slices, but xs[{}] has {}.", steps, i - first, operands[i].dim(0)));
   }
   return steps;
 }

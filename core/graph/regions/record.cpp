@@ -63,7 +63,8 @@ class Recorder::RegionScope {
  public:
   RegionScope(Recorder& recorder, std::string name) : recorder_(recorder) {
     if (recorder.frames_.size() > kMostRegionDepth) {
-      throw Error(Code::unsupported, fmt::format("{}: regions are nested more than {} deep.", name, kMostRegionDepth));
+      throw Error(Subject{name}, Code::unsupported,
+                  fmt::format("regions are nested more than {} deep.", kMostRegionDepth));
     }
     std::shared_ptr<Graph> graph = recorder.graph_->new_region();
     const uint64_t id = recorder.graphs_.size();
@@ -120,8 +121,8 @@ Recorder::Frame Recorder::record_region(const OpCall& call, size_t body, const N
   std::vector<ValueId> outputs;
   for (size_t i = 0; i < results.size(); ++i) {
     if (!results[i].defined()) {
-      throw Error(Code::invalid_argument,
-                  fmt::format("{}: result {} of the function '{}' is an undefined tensor.", call.op->name, i, part));
+      throw Error(Subject{call.op->name}, Code::invalid_argument,
+                  fmt::format("result {} of the function '{}' is an undefined tensor.", i, part));
     }
     check_value(call.op->name, "result", i, results[i]);
     outputs.push_back(value_of(results[i]));

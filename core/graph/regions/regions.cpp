@@ -16,7 +16,7 @@ const control::Attributes& attributes_of(const Node& node) { return node.attribu
 
 template <class... Parts>
 [[noreturn]] void wrong(const Node& node, fmt::format_string<const Parts&...> text, const Parts&... parts) {
-  throw Error(Code::invalid_argument, fmt::format("{}: {}", node.op->name, fmt::format(text, parts...)));
+  throw Error(Subject{node.op->name}, Code::invalid_argument, fmt::format(text, parts...));
 }
 
 class Inference {

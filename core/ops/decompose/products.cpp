@@ -71,8 +71,8 @@ void decompose(const OpCall& call) {
 void decompose_conv(const OpCall& call) {
   const Tensor bias = optional(call, 2);
   if (!bias.defined()) {
-    throw Error(Code::unsupported,
-                fmt::format("{}: a product without a bias cannot be made of simpler primitives.", call.op->name));
+    throw Error(Subject{call.op->name}, Code::unsupported,
+                "a product without a bias cannot be made of simpler primitives.");
   }
   Dims dims = Dims::filled(input(call, 0).rank() - 1, 1);
   dims[0] = bias.elements();

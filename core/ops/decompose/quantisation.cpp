@@ -57,8 +57,8 @@ DType exact_type(const OpCall& call, int64_t terms, const Tensor& a, const Tenso
   const auto most = [&](int mantissa) { return mantissa < bits ? 0 : int64_t{1} << (mantissa - bits); };
   if (terms <= most(24)) return DType::f32;
   if (terms <= most(53)) return DType::f64;
-  throw Error(Code::unsupported, fmt::format("{}: it sums {} products of {} and {}.", call.op->name, terms,
-                                             dtype_name(a.dtype()), dtype_name(b.dtype())));
+  throw Error(Subject{call.op->name}, Code::unsupported,
+              fmt::format("it sums {} products of {} and {}.", terms, dtype_name(a.dtype()), dtype_name(b.dtype())));
 }
 
 // Converts sums of products: wraps them to 32 bits, or converts to `dtype`, or quantises to it.

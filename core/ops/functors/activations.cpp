@@ -33,7 +33,7 @@ Steps steps_of(DType dtype) {
     case DType::f32: return {0x1p-24, 0x1p-149};
     case DType::f16: return {0x1p-11, 0x1p-24};
     case DType::bf16: return {0x1p-8, 0x1p-133};
-    default: refuse("nextafter: needs f64, f32, f16 or bf16, but got {}.", dtype_name(dtype));
+    default: refuse("nextafter", "needs f64, f32, f16 or bf16, but got {}.", dtype_name(dtype));
   }
 }
 
@@ -61,7 +61,7 @@ Tensor rad2deg(const Tensor& input) { return floating("rad2deg", input) * kDegre
 
 Tensor positive(const Tensor& input) {
   require_defined("positive", "input", input);
-  if (input.dtype() == DType::boolean) refuse("positive: a bool tensor has no sign.");
+  if (input.dtype() == DType::boolean) refuse("positive", "a bool tensor has no sign.");
   return input;
 }
 
@@ -147,13 +147,13 @@ Tensor clamp_max(const Tensor& input, const Tensor& max) { return tenon::minimum
 
 Tensor hardtanh(const Tensor& input, double min_val, double max_val) {
   require_defined("hardtanh", "input", input);
-  if (!(min_val <= max_val)) refuse("hardtanh: min_val is {}, which is above max_val, {}.", min_val, max_val);
+  if (!(min_val <= max_val)) refuse("hardtanh", "min_val is {}, which is above max_val, {}.", min_val, max_val);
   return tenon::clamp(input, in_dtype(Scalar(min_val), input.dtype()), in_dtype(Scalar(max_val), input.dtype()));
 }
 Tensor relu6(const Tensor& input) { return tenon::clamp(input, Scalar(0), Scalar(6)); }
 Tensor hardsigmoid(const Tensor& input) { return tenon::hard_sigmoid(input); }
 Tensor softshrink(const Tensor& input, double lambd) {
-  if (!(lambd >= 0)) refuse("softshrink: lambd is {}; it must be at least 0.", lambd);
+  if (!(lambd >= 0)) refuse("softshrink", "lambd is {}; it must be at least 0.", lambd);
   return tenon::shrink(input, lambd, lambd);
 }
 Tensor hardshrink(const Tensor& input, double lambd) { return tenon::shrink(input, lambd, 0); }
@@ -164,10 +164,10 @@ Tensor softmin(const Tensor& input, int64_t dim, DType dtype) {
 
 Tensor glu(const Tensor& input, int64_t dim) {
   require_defined("glu", "input", input);
-  if (input.rank() == 0) refuse("glu: a tensor of rank 0 has no axis to halve.");
+  if (input.rank() == 0) refuse("glu", "a tensor of rank 0 has no axis to halve.");
   const int32_t axis = axis_of("glu", dim, input.rank());
   const int64_t length = input.dim(axis);
-  if (length % 2 != 0) refuse("glu: axis {} has length {}, which cannot be halved.", axis, length);
+  if (length % 2 != 0) refuse("glu", "axis {} has length {}, which cannot be halved.", axis, length);
   return tenon::narrow(input, axis, 0, length / 2) * tenon::sigmoid(tenon::narrow(input, axis, length / 2, length / 2));
 }
 
@@ -198,10 +198,10 @@ Tensor isclose(const Tensor& input, const Tensor& other, double rtol, double ato
   require_defined("isclose", "input", input);
   require_defined("isclose", "other", other);
   if (input.dtype() != other.dtype()) {
-    refuse("isclose: input is {} and other {}; they must have one dtype.", dtype_name(input.dtype()),
+    refuse("isclose", "input is {} and other {}; they must have one dtype.", dtype_name(input.dtype()),
            dtype_name(other.dtype()));
   }
-  if (rtol < 0 || atol < 0) refuse("isclose: rtol is {} and atol {}; they must be at least 0.", rtol, atol);
+  if (rtol < 0 || atol < 0) refuse("isclose", "rtol is {} and atol {}; they must be at least 0.", rtol, atol);
   Tensor same = tenon::eq(input, other);
   if (!is_floating(input.dtype()) && rtol == 0 && atol == 0) return same;
   const DType dtype = is_floating(input.dtype()) ? input.dtype() : DType::f64;

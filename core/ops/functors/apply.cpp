@@ -6,7 +6,7 @@
 namespace tenon::functors {
 
 void require_defined(std::string_view op, std::string_view name, const Tensor& tensor) {
-  if (!tensor.defined()) refuse("{}: argument '{}' is an undefined tensor.", op, name);
+  if (!tensor.defined()) refuse(op, "argument '{}' is an undefined tensor.", name);
 }
 
 Tensor floating(const Tensor& input) { return is_floating(input.dtype()) ? input : tenon::cast(input, DType::f32); }
@@ -19,17 +19,17 @@ Tensor floating(std::string_view op, std::string_view name, const Tensor& input)
 void require_rank_0(std::string_view op, std::string_view name, const Tensor& tensor) {
   require_defined(op, name, tensor);
   if (tensor.rank() != 0) {
-    refuse("{}: {} has shape {}; it must be a number or a tensor of rank 0.", op, name, tensor.dims());
+    refuse(op, "{} has shape {}; it must be a number or a tensor of rank 0.", name, tensor.dims());
   }
 }
 
 Dims dims_of(std::string_view op, IntList list) {
-  if (list.size() > EP_MAX_RANK) refuse("{}: rank {} is more than {}.", op, list.size(), EP_MAX_RANK);
+  if (list.size() > EP_MAX_RANK) refuse(op, "rank {} is more than {}.", list.size(), EP_MAX_RANK);
   return Dims(std::span<const int64_t>(list));
 }
 
 SymDims sym_dims_of(std::string_view op, const IntList& list) {
-  if (list.size() > EP_MAX_RANK) refuse("{}: rank {} is more than {}.", op, list.size(), EP_MAX_RANK);
+  if (list.size() > EP_MAX_RANK) refuse(op, "rank {} is more than {}.", list.size(), EP_MAX_RANK);
   if (list.sizes() != nullptr) return SymDims(std::span<const SymDim>(list.sizes()->sizes()));
   SymDims dims;
   for (const int64_t number : list) dims.push_back(SymDim::saturated(number));
@@ -84,10 +84,10 @@ int class_order(DTypeClass type_class) {
 
 void require_room(std::string_view op, const Tensor& out, const SymDims& dims, DType dtype) {
   if (!same_sizes(sizes(out), dims)) {
-    refuse("{}: the result of shape {} cannot be written into a tensor of shape {}.", op, dims, sizes(out));
+    refuse(op, "the result of shape {} cannot be written into a tensor of shape {}.", dims, sizes(out));
   }
   if (class_order(dtype_info(out.dtype()).type_class) < class_order(dtype_info(dtype).type_class)) {
-    refuse("{}: the result is {}, which cannot be stored in a tensor of {}.", op, dtype_name(dtype),
+    refuse(op, "the result is {}, which cannot be stored in a tensor of {}.", dtype_name(dtype),
            dtype_name(out.dtype()));
   }
 }
@@ -140,9 +140,9 @@ DType promote_with(DType dtype, const Scalar& number) {
 }
 
 void refuse_size(std::string_view op) {
-  throw Error(Code::unsupported, fmt::format("{}: the size of its result depends on data, which a program that is "
-                                             "recorded does not have.",
-                                             op));
+  throw Error(Subject{op}, Code::unsupported,
+              "the size of its result depends on data, which a program that is "
+              "recorded does not have.");
 }
 
 int64_t size_from(std::string_view op, const Tensor& count) {

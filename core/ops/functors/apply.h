@@ -22,10 +22,10 @@ namespace tenon::functors {
 
 using elementwise::Scalars;
 
-// Throws invalid_argument with the text formatted from `text` and `parts`.
+// Throws invalid_argument as an error of `op`, with the reason formatted from `text` and `parts`.
 template <class... Parts>
-[[noreturn]] void refuse(fmt::format_string<const Parts&...> text, const Parts&... parts) {
-  throw Error(Code::invalid_argument, fmt::format(text, parts...));
+[[noreturn]] void refuse(std::string_view op, fmt::format_string<const Parts&...> text, const Parts&... parts) {
+  throw Error(Subject{op}, Code::invalid_argument, fmt::format(text, parts...));
 }
 
 // Throws for an undefined tensor.

@@ -16,8 +16,7 @@ bool is_one(const Scalar& alpha) { return alpha.to_double() == 1; }
 // `alpha` converted to the class in which arguments promoted to `dtype` are computed.
 Scalar fitting_alpha(OpId id, DType dtype, const Scalar& alpha) {
   if (alpha.dtype() == DType::f64 && !is_floating(dtype)) {
-    refuse("{}: alpha must not be a floating-point number where the arguments are {}.", op_row(id).name,
-           dtype_name(dtype));
+    refuse(op_row(id).name, "alpha must not be a floating-point number where the arguments are {}.", dtype_name(dtype));
   }
   return dtype == DType::boolean ? Scalar(alpha.to_double() != 0) : alpha;
 }
@@ -94,7 +93,7 @@ bool any_floating(const Scalar& x) { return x.dtype() == DType::f64; }
 template <class A, class B>
 Tensor divide_rounded(Tensor* out, const A& input, const B& other, std::string_view mode) {
   if (mode == "floor") return binary_to(OpId::floor_divide, out, input, other);
-  if (mode != "trunc") refuse("div: rounding_mode is '{}'; it may be None, 'trunc' or 'floor'.", mode);
+  if (mode != "trunc") refuse("div", "rounding_mode is '{}'; it may be None, 'trunc' or 'floor'.", mode);
   if (!any_floating(input) && !any_floating(other)) return binary_to(OpId::div, out, input, other);
   return unary_to(OpId::trunc, out, binary_to(OpId::div, nullptr, input, other));
 }
@@ -163,7 +162,7 @@ Tensor pow(Tensor* out, const Tensor& input, Scalar exponent) {
   require_defined("pow", "input", input);
   const bool whole = exponent.dtype() != DType::f64 && !is_floating(input.dtype());
   if (whole && exponent.to_int() < 0) {
-    refuse("pow: integers to the negative integer power {} have no integer result; cast to f32.", exponent.to_int());
+    refuse("pow", "integers to the negative integer power {} have no integer result; cast to f32.", exponent.to_int());
   }
   if (input.dtype() != DType::boolean && promote_with(input.dtype(), exponent) == input.dtype()) {
     if (exponent.to_double() == 2) return unary_to(OpId::square, out, input);
@@ -197,7 +196,7 @@ Tensor prelu(Tensor* out, const Tensor& input, const Tensor& weight) {
   if (input.rank() < 2 || weight.rank() != 1 || identical(size_at(weight, 0), SymDim(1)))
     return binary_to(OpId::prelu, out, input, weight);
   if (!expect(size_at(weight, 0) == size_at(input, 1))) {
-    refuse("prelu: weight has {} elements, but input of shape {} has {} channels.", size_at(weight, 0), sizes(input),
+    refuse("prelu", "weight has {} elements, but input of shape {} has {} channels.", size_at(weight, 0), sizes(input),
            size_at(input, 1));
   }
   Tensor slopes = weight;  // [channels, 1, ..]
@@ -221,7 +220,7 @@ Tensor threshold(Tensor* out, const Tensor& input, double threshold, double valu
 
 Tensor gelu(Tensor* out, const Tensor& input, std::string_view approximate) {
   if (approximate == "none") return unary_to(OpId::gelu, out, input);
-  if (approximate != "tanh") refuse("gelu: approximate is '{}'; it may be 'none' or 'tanh'.", approximate);
+  if (approximate != "tanh") refuse("gelu", "approximate is '{}'; it may be 'none' or 'tanh'.", approximate);
   return unary_to(OpId::gelu_tanh, out, input);
 }
 

@@ -63,7 +63,7 @@ Tensor concat_empty(const TensorList& tensors, const Tensor& like, const Dims& d
 }
 
 int64_t checked_size(std::string_view op, int64_t size) {
-  if (size < 1) refuse("{}: parts of {} elements are not possible; a part has at least 1.", op, size);
+  if (size < 1) refuse(op, "parts of {} elements are not possible; a part has at least 1.", size);
   return size;
 }
 
@@ -79,14 +79,14 @@ TensorList narrowed(const Tensor& input, int32_t axis, std::span<const int64_t> 
 
 int32_t split_axis(std::string_view op, const Tensor& input, int64_t dim) {
   require_defined(op, "input", input);
-  if (input.rank() == 0) refuse("{}: a tensor of rank 0 has no axis to split.", op);
+  if (input.rank() == 0) refuse(op, "a tensor of rank 0 has no axis to split.");
   return axis_of(op, dim, input.rank());
 }
 
 // The length of each chunk except the last.
 int64_t chunk_size(const Tensor& input, int64_t chunks, int64_t dim) {
   const int32_t axis = split_axis("chunk", input, dim);
-  if (chunks < 1) refuse("chunk: {} parts are not possible; there must be at least 1.", chunks);
+  if (chunks < 1) refuse("chunk", "{} parts are not possible; there must be at least 1.", chunks);
   return std::max<int64_t>((input.dim(axis) - 1) / chunks + 1, 1);
 }
 
@@ -94,7 +94,7 @@ int32_t pad_mode(std::string_view mode) {
   if (mode == "constant") return EP_PAD_CONSTANT;
   if (mode == "reflect") return EP_PAD_REFLECT;
   if (mode == "replicate") return EP_PAD_EDGE;
-  refuse("pad: mode is '{}'; it may be 'constant', 'reflect' or 'replicate'.", mode);
+  refuse("pad", "mode is '{}'; it may be 'constant', 'reflect' or 'replicate'.", mode);
 }
 
 // `input` without the elements that negative padding crops. Sets the negative padding in `window` to 0.
@@ -131,7 +131,7 @@ Tensor repeated(const Tensor& input, const Dims& counts) {
     if (counts[axis] == 1) continue;
     int64_t length = 0;
     if (__builtin_mul_overflow(hint_of(dims[axis]), counts[axis], &length))
-      refuse("tile: {} repeats make an axis longer than 2^63 - 1.", counts[axis]);
+      refuse("tile", "{} repeats make an axis longer than 2^63 - 1.", counts[axis]);
     dims[axis] *= counts[axis];
     seen = tenon::unsqueeze(seen, axis);
     expanded.insert(axis, counts[axis]);
@@ -143,7 +143,7 @@ Tensor repeated(const Tensor& input, const Dims& counts) {
 void require_left(const Dims& dims, const ep_pad_attributes& crop) {
   for (int32_t axis = 0; axis < dims.rank(); ++axis) {
     if (dims[axis] + crop.low[axis] + crop.high[axis] >= 0) continue;
-    refuse("pad: padding ({}, {}) of axis {} crops more than its {} elements.", crop.low[axis], crop.high[axis], axis,
+    refuse("pad", "padding ({}, {}) of axis {} crops more than its {} elements.", crop.low[axis], crop.high[axis], axis,
            dims[axis]);
   }
 }
@@ -158,12 +158,12 @@ bool pads_nothing(const ep_pad_attributes& window, int32_t rank) {
 }  // namespace
 
 Tensor concat(const TensorList& tensors, int64_t dim) {
-  if (tensors.empty()) refuse("concat: the list of tensors is empty.");
+  if (tensors.empty()) refuse("concat", "the list of tensors is empty.");
   const CalledScope scope(op_row(OpId::concat).named);
   for (const Tensor& tensor : tensors) require_defined("concat", "tensors", tensor);
   const auto shaped = std::find_if_not(tensors.begin(), tensors.end(), is_bare_empty);
   const Tensor& first = shaped == tensors.end() ? tensors[0] : *shaped;
-  if (first.rank() == 0) refuse("concat: tensors of rank 0 have no axis to join along; use stack.");
+  if (first.rank() == 0) refuse("concat", "tensors of rank 0 have no axis to join along; use stack.");
   const int32_t axis = axis_of("concat", dim, first.rank());
   if (joined_at_once(tensors)) return concat_some(tensors, axis);
   std::vector<Dims> shapes;
@@ -186,13 +186,13 @@ Tensor concat(const TensorList& tensors, int64_t dim) {
 }
 
 Tensor stack(const TensorList& tensors, int64_t dim) {
-  if (tensors.empty()) refuse("stack: the list of tensors is empty.");
+  if (tensors.empty()) refuse("stack", "the list of tensors is empty.");
   TensorList rows;
   rows.reserve(tensors.size());
   for (const Tensor& tensor : tensors) {
     require_defined("stack", "tensors", tensor);
     if (!same_shape(tensor, tensors[0])) {
-      refuse("stack: shapes {} and {} differ.", sizes(tensors[0]), sizes(tensor));
+      refuse("stack", "shapes {} and {} differ.", sizes(tensors[0]), sizes(tensor));
     }
     rows.push_back(tenon::unsqueeze(tensor, dim));
   }
@@ -248,7 +248,7 @@ size_t count_chunk(const Tensor& input, int64_t chunks, int64_t dim) {
 Tensor pad(const Tensor& input, IntList pad, std::string_view mode, std::optional<Scalar> value) {
   require_defined("pad", "input", input);
   if (pad.size() % 2 != 0 || pad.size() / 2 > static_cast<size_t>(input.rank())) {
-    refuse("pad: the list has {} numbers; it must have two per axis, for at most {} axes.", pad.size(), input.rank());
+    refuse("pad", "the list has {} numbers; it must have two per axis, for at most {} axes.", pad.size(), input.rank());
   }
   const Scalar fill = value.value_or(Scalar(0));
   PadAttributes attributes{};
@@ -285,7 +285,7 @@ Tensor tile(const Tensor& input, IntList dims) {
   while (counts.rank() < result.rank()) counts.insert(0, 1);
   int32_t repeating = 0;
   for (int32_t axis = 0; axis < counts.rank(); ++axis) {
-    if (counts[axis] < 0) refuse("tile: {} repeats are not possible; the number must be at least 0.", counts[axis]);
+    if (counts[axis] < 0) refuse("tile", "{} repeats are not possible; the number must be at least 0.", counts[axis]);
     if (counts[axis] == 0) {
       result = tenon::narrow(result, axis, 0, 0);
       counts[axis] = 1;
@@ -328,7 +328,7 @@ TensorList split(const Tensor& input, std::span<const SymDim> sizes, int64_t dim
     start += size;
   }
   if (!expect(start == size_at(input, axis))) {
-    functors::refuse("split: the parts have {} elements together, but axis {} has {}.", start, axis,
+    functors::refuse("split", "the parts have {} elements together, but axis {} has {}.", start, axis,
                      size_at(input, axis));
   }
   return parts;

@@ -48,10 +48,10 @@ void attend(OpId id, std::initializer_list<const Tensor*> given, const How& how,
   for (size_t i = 0; i < 3; ++i) {
     const Tensor& each = *given.begin()[i];
     require_defined(op, names[i], each);
-    if (each.rank() != 4) refuse("{}: {} has rank {}; it must be 4.", op, names[i], each.rank());
+    if (each.rank() != 4) refuse(op, "{} has rank {}; it must be 4.", names[i], each.rank());
   }
   if (how.before < -1 || how.after < -1) {
-    refuse("{}: before is {} and after is {}; both must be at least -1.", op, how.before, how.after);
+    refuse(op, "before is {} and after is {}; both must be at least -1.", how.before, how.after);
   }
   DType dtype = promote(promote(query.dtype(), key.dtype()), given.begin()[2]->dtype());
   if (!is_floating(dtype)) dtype = DType::f32;
@@ -63,7 +63,7 @@ void attend(OpId id, std::initializer_list<const Tensor*> given, const How& how,
   AttentionAttributes attributes{};
   attributes.attention = {how.align_end ? EP_ATTENTION_END : EP_ATTENTION_START, 0, how.before, how.after};
   const int64_t width = query.dim(-1);
-  if (width == 0) refuse("{}: query of shape {} has rows of no elements.", op, query.dims());
+  if (width == 0) refuse(op, "query of shape {} has rows of no elements.", query.dims());
   if (!is_open(key) && !is_open(query) && is_empty(key)) {
     const Tensor& value = *given.begin()[2];
     without_keys(query, value, dtype, results);
@@ -126,10 +126,10 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
   require_defined(op, "key", key);
   require_defined(op, "value", value);
   if (query.rank() < 2 || key.rank() < 2 || value.rank() < 2) {
-    refuse("{}: query, key and value have ranks {}, {} and {}; they must be at least 2.", op, query.rank(), key.rank(),
+    refuse(op, "query, key and value have ranks {}, {} and {}; they must be at least 2.", query.rank(), key.rank(),
            value.rank());
   }
-  if (is_causal && attn_mask.defined()) refuse("{}: is_causal and attn_mask exclude each other.", op);
+  if (is_causal && attn_mask.defined()) refuse(op, "is_causal and attn_mask exclude each other.");
   const bool groups = enable_gqa && query.rank() > 2 && key.rank() == query.rank() && value.rank() == query.rank();
   // Batches broadcast; with grouped heads, heads do not.
   const int32_t kept = groups ? query.rank() - 3 : query.rank() - 2;
@@ -169,9 +169,9 @@ Tensor rotary_embedding(const Tensor& input, const Tensor& cos, const Tensor& si
   require_defined(op, "input", input);
   require_defined(op, "cos", cos);
   require_defined(op, "sin", sin);
-  if (input.rank() != 4) refuse("{}: input has rank {}; it must be 4.", op, input.rank());
+  if (input.rank() != 4) refuse(op, "input has rank {}; it must be 4.", input.rank());
   if (cos.rank() < 1 || cos.rank() != sin.rank()) {
-    refuse("{}: cos has rank {} and sin has rank {}; they must be equal, and at least 1.", op, cos.rank(), sin.rank());
+    refuse(op, "cos has rank {} and sin has rank {}; they must be equal, and at least 1.", cos.rank(), sin.rank());
   }
   const Tensor source = is_floating(input.dtype()) ? input : tenon::cast(input, DType::f32);
   const DType dtype = cos.dtype() == sin.dtype() && cos.dtype() == DType::f32 ? DType::f32 : source.dtype();

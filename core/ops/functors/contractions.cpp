@@ -13,7 +13,7 @@ namespace {
 void require_rank(std::string_view op, std::string_view name, const Tensor& tensor, int32_t rank) {
   require_defined(op, name, tensor);
   if (tensor.rank() != rank) {
-    refuse("{}: {} has shape {}; it must have rank {}.", op, name, tensor.dims(), rank);
+    refuse(op, "{} has shape {}; it must have rank {}.", name, tensor.dims(), rank);
   }
 }
 
@@ -22,10 +22,10 @@ void require_batches(std::string_view op, const Tensor& batch1, const Tensor& ba
   require_rank(op, "batch1", batch1, 3);
   require_rank(op, "batch2", batch2, 3);
   if (batch1.dim(0) == batch2.dim(0) && batch1.dim(2) == batch2.dim(1)) return;
-  refuse(
-      "{}: batch1 has shape {} and batch2 {}; they must have the same number of matrices, and the columns of the first "
-      "must match the rows of the second.",
-      op, batch1.dims(), batch2.dims());
+  refuse(op,
+         "batch1 has shape {} and batch2 {}; they must have the same number of matrices, and the columns of the first "
+         "must match the rows of the second.",
+         batch1.dims(), batch2.dims());
 }
 
 // beta * input + alpha * product. If beta is 0, a NaN in input does not count.
@@ -79,7 +79,7 @@ Labels labels_of(std::string_view text, int32_t rank, int32_t dots) {
   const auto named = static_cast<int32_t>(std::count_if(text.begin(), text.end(), is_label));
   if (rank >= 0) dots = rank - named;
   if (dots < 0 || (at == std::string_view::npos && rank >= 0 && dots != 0)) {
-    refuse("einsum: '{}' has {} labels, but its tensor has rank {}.", text, named, rank);
+    refuse("einsum", "'{}' has {} labels, but its tensor has rank {}.", text, named, rank);
   }
   for (size_t i = 0; i < text.size(); ++i) {
     if (i == at) {
@@ -88,7 +88,7 @@ Labels labels_of(std::string_view text, int32_t rank, int32_t dots) {
     } else if (is_label(text[i])) {
       labels.push_back(static_cast<unsigned char>(text[i]));
     } else {
-      refuse("einsum: '{}' has the sign '{}'; labels are letters, and '...' may occur once.", text, text[i]);
+      refuse("einsum", "'{}' has the sign '{}'; labels are letters, and '...' may occur once.", text, text[i]);
     }
   }
   return labels;
@@ -103,7 +103,7 @@ Term term_of(Tensor tensor, Labels labels) {
         continue;
       }
       if (tensor.dims()[static_cast<int64_t>(i)] != tensor.dims()[static_cast<int64_t>(j)]) {
-        refuse("einsum: one label stands for axes of lengths {} and {} of one tensor.",
+        refuse("einsum", "one label stands for axes of lengths {} and {} of one tensor.",
                tensor.dims()[static_cast<int64_t>(i)], tensor.dims()[static_cast<int64_t>(j)]);
       }
       tensor = tenon::movedim(tenon::diagonal(tensor, 0, static_cast<int64_t>(i), static_cast<int64_t>(j)), -1,
@@ -220,7 +220,7 @@ void check_sizes(const std::vector<Term>& terms) {
       for (const char16_t label : a.labels) {
         const int64_t m = size_of(a, label), n = size_of(b, label);
         if (m == n || m == 1 || n == 1) continue;
-        refuse("einsum: one label stands for axes of lengths {} and {}.", m, n);
+        refuse("einsum", "one label stands for axes of lengths {} and {}.", m, n);
       }
     }
   }
@@ -285,7 +285,7 @@ Tensor bmm(const Tensor& input, const Tensor& mat2) {
   require_rank("bmm", "input", input, 3);
   require_rank("bmm", "mat2", mat2, 3);
   if (input.dim(0) != mat2.dim(0)) {
-    refuse("bmm: input has {} matrices and mat2 {}; both must have the same number.", input.dim(0), mat2.dim(0));
+    refuse("bmm", "input has {} matrices and mat2 {}; both must have the same number.", input.dim(0), mat2.dim(0));
   }
   return tenon::matmul(input, mat2);
 }
@@ -415,7 +415,8 @@ Tensor cross(const Tensor& input, const Tensor& other, std::optional<int64_t> di
     while (axis < input.rank() && input.dims()[axis] != 3) ++axis;
   }
   if (axis >= input.rank() || axis >= other.rank() || input.dims()[axis] != 3 || other.dims()[axis] != 3) {
-    refuse("cross: input has shape {} and other {}; one axis of both must have length 3.", input.dims(), other.dims());
+    refuse("cross", "input has shape {} and other {}; one axis of both must have length 3.", input.dims(),
+           other.dims());
   }
   const auto turned = [axis](const Tensor& x, int64_t by) { return tenon::roll(x, by, axis); };
   return turned(input, -1) * turned(other, -2) - turned(input, -2) * turned(other, -1);
@@ -425,7 +426,7 @@ Tensor tensordot(const Tensor& a, const Tensor& b, int64_t dims) {
   require_defined("tensordot", "a", a);
   require_defined("tensordot", "b", b);
   if (dims < 0 || dims > a.rank() || dims > b.rank()) {
-    refuse("tensordot: dims is {}; tensors of ranks {} and {} do not have that many axes.", dims, a.rank(), b.rank());
+    refuse("tensordot", "dims is {}; tensors of ranks {} and {} do not have that many axes.", dims, a.rank(), b.rank());
   }
   std::vector<int64_t> of_a, of_b;
   for (int64_t i = 0; i < dims; ++i) {
@@ -439,14 +440,14 @@ Tensor tensordot(const Tensor& a, const Tensor& b, IntList dims_self, IntList di
   require_defined("tensordot", "a", a);
   require_defined("tensordot", "b", b);
   if (dims_self.size() != dims_other.size()) {
-    refuse("tensordot: {} axes of a cannot be summed with {} axes of b.", dims_self.size(), dims_other.size());
+    refuse("tensordot", "{} axes of a cannot be summed with {} axes of b.", dims_self.size(), dims_other.size());
   }
   std::vector<int64_t> of_a, of_b;
   for (size_t i = 0; i < dims_self.size(); ++i) {
     of_a.push_back(axis_of("tensordot", dims_self[i], a.rank()));
     of_b.push_back(axis_of("tensordot", dims_other[i], b.rank()));
     const int64_t m = a.dims()[of_a.back()], n = b.dims()[of_b.back()];
-    if (m != n) refuse("tensordot: axis {} of a has length {}, but axis {} of b has {}.", of_a[i], m, of_b[i], n);
+    if (m != n) refuse("tensordot", "axis {} of a has length {}, but axis {} of b has {}.", of_a[i], m, of_b[i], n);
   }
   Dims dims, columns;
   const Tensor left = folded(a, of_a, false, &dims);
@@ -456,7 +457,7 @@ Tensor tensordot(const Tensor& a, const Tensor& b, IntList dims_self, IntList di
 }
 
 Tensor einsum(std::string_view equation, const TensorList& operands) {
-  if (operands.empty()) refuse("einsum: there are no tensors.");
+  if (operands.empty()) refuse("einsum", "there are no tensors.");
   std::vector<const Tensor*> all;
   for (const Tensor& operand : operands) all.push_back(&operand);
   // A single product already rounds only once.
@@ -466,7 +467,7 @@ Tensor einsum(std::string_view equation, const TensorList& operands) {
   const size_t arrow = text.find("->");
   const std::vector<std::string_view> inputs = parts_of(std::string_view(text).substr(0, arrow));
   if (inputs.size() != operands.size()) {
-    refuse("einsum: '{}' names {} tensors, but {} are given.", equation, inputs.size(), operands.size());
+    refuse("einsum", "'{}' names {} tensors, but {} are given.", equation, inputs.size(), operands.size());
   }
   std::vector<Labels> lists;
   int32_t dots = 0;
@@ -480,7 +481,7 @@ Tensor einsum(std::string_view equation, const TensorList& operands) {
   for (const char16_t label : output) {
     const bool known = std::any_of(lists.begin(), lists.end(), [&](const auto& list) { return holds(list, label); });
     if (!known || std::count(output.begin(), output.end(), label) > 1) {
-      refuse("einsum: a label of the result of '{}' occurs in no tensor, or twice in the result.", equation);
+      refuse("einsum", "a label of the result of '{}' occurs in no tensor, or twice in the result.", equation);
     }
   }
   std::vector<Term> terms;

@@ -20,11 +20,12 @@ Tensor copied(const Tensor& input, DType dtype, Order order, Tensor* out = nullp
 Tensor channels_last(const Tensor& input, std::string_view memory_format) {
   const int32_t rank = memory_format == "channels_last" ? 4 : memory_format == "channels_last_3d" ? 5 : 0;
   if (rank == 0) {
-    refuse("contiguous: memory_format is '{}'; it may be 'contiguous_format', 'channels_last' or 'channels_last_3d'.",
+    refuse("contiguous", "memory_format is '{}'; it may be 'contiguous_format', 'channels_last' or 'channels_last_3d'.",
            memory_format);
   }
   if (input.rank() != rank) {
-    refuse("contiguous: memory_format '{}' is of rank {}, but input has shape {}.", memory_format, rank, input.dims());
+    refuse("contiguous", "memory_format '{}' is of rank {}, but input has shape {}.", memory_format, rank,
+           input.dims());
   }
   constexpr int64_t to_last[] = {0, 2, 3, 1}, from_last[] = {0, 3, 1, 2};
   constexpr int64_t to_last_3d[] = {0, 2, 3, 4, 1}, from_last_3d[] = {0, 4, 1, 2, 3};
@@ -40,7 +41,7 @@ Tensor channels_last(const Tensor& input, std::string_view memory_format) {
 
 Tensor cast(const Tensor& input, DType dtype) {
   require_defined("cast", "input", input);
-  if (dtype_info(dtype).bits == 0) refuse("cast: the dtype to cast to is not given.");
+  if (dtype_info(dtype).bits == 0) refuse("cast", "the dtype to cast to is not given.");
   return input.dtype() == dtype ? input : copied(input, dtype, Order::kept);
 }
 
@@ -64,7 +65,7 @@ Tensor& copy_(Tensor& input, const Tensor& src) {
   require_defined("copy_", "src", src);
   const bool open = is_open(src) || is_open(input);
   if (!open && !infer::broadcasts_to(src.dims(), input.dims())) {
-    refuse("copy_: shape {} of src does not broadcast to shape {} of input.", src.dims(), input.dims());
+    refuse("copy_", "shape {} of src does not broadcast to shape {} of input.", src.dims(), input.dims());
   }
   Tensor source = tenon::to(src, input.device());
   const SharedStorage storage = source.impl()->storage;

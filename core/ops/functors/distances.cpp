@@ -79,7 +79,7 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double
 Tensor cdist(const Tensor& x1, const Tensor& x2, double p) {
   const Tensor a = floating("cdist", "x1", x1), b = floating("cdist", "x2", x2);
   if (a.rank() < 2 || b.rank() < 2 || a.dim(-1) != b.dim(-1)) {
-    refuse("cdist: x1 has shape {} and x2 {}; both must be [.., rows, n] with one n.", a.dims(), b.dims());
+    refuse("cdist", "x1 has shape {} and x2 {}; both must be [.., rows, n] with one n.", a.dims(), b.dims());
   }
   if (std::max(a.rank(), b.rank()) ==
       EP_MAX_RANK) {  // merge the batch into one axis, since the differences have one more axis

@@ -75,7 +75,7 @@ bool has_room(const Tensor& out, std::span<const Tensor* const> inputs) {
 
 void refuse_bool(const OpInfo& op, bool both) {
   const std::string_view why = both ? op.refuses_bools : op.refuses_bool;
-  if (!why.empty()) refuse("{}: {}", op.name, why);
+  if (!why.empty()) refuse(op.name, "{}", why);
 }
 
 Tensor unary_slow(const OpInfo& op, uint32_t, Tensor* out, const Tensor& x, Scalars scalars) {

@@ -48,15 +48,15 @@ Tensor stepped(std::span<const Scalar, 3> bounds, int64_t count, DType made, DTy
 constexpr int64_t kMaxArange = int64_t{1} << 40;
 
 Tensor range_of_ints(int64_t start, int64_t end, int64_t step, DType dtype, Device device) {
-  if (step == 0) refuse("arange: step is 0.");
+  if (step == 0) refuse("arange", "step is 0.");
   const auto low = static_cast<__int128>(start);
   const __int128 distance = static_cast<__int128>(end) - low;
   if (distance != 0 && (distance > 0) != (step > 0)) {
-    refuse("arange: a step of {} does not lead from {} to {}.", step, start, end);
+    refuse("arange", "a step of {} does not lead from {} to {}.", step, start, end);
   }
   const __int128 count = (distance + step + (step > 0 ? -1 : 1)) / step;
   if (count > kMaxArange)
-    refuse("arange: from {} to {} in steps of {} is more than {} elements.", start, end, step, int64_t{kMaxArange});
+    refuse("arange", "from {} to {} in steps of {} is more than {} elements.", start, end, step, int64_t{kMaxArange});
   const Scalar bounds[] = {Scalar(start), Scalar(end), Scalar(step)};
   const DType made = dtype == DType::i32 ? DType::i32 : DType::i64;
   return stepped(bounds, static_cast<int64_t>(count), made, dtype, device);
@@ -69,15 +69,15 @@ double steps_between(double start, double end, double step) {
 }
 
 Tensor range_of_floats(double start, double end, double step, DType dtype, Device device) {
-  if (step == 0) refuse("arange: step is 0.");
+  if (step == 0) refuse("arange", "step is 0.");
   const double count = steps_between(start, end, step);
-  if (!(count >= 0)) refuse("arange: a step of {} does not lead from {} to {}.", step, start, end);
+  if (!(count >= 0)) refuse("arange", "a step of {} does not lead from {} to {}.", step, start, end);
   if (count > static_cast<double>(kMaxArange))
-    refuse("arange: from {} to {} in steps of {} is more than {} elements.", start, end, step, int64_t{kMaxArange});
+    refuse("arange", "from {} to {} in steps of {} is more than {} elements.", start, end, step, int64_t{kMaxArange});
   if (is_integer(dtype)) {
     // As in PyTorch: the floats determine the count, but the steps are whole numbers.
     const Scalar first(std::trunc(start)), by(std::trunc(step));
-    if (by == Scalar(0.0)) refuse("arange: a step of {} becomes 0 in an integer dtype.", step);
+    if (by == Scalar(0.0)) refuse("arange", "a step of {} becomes 0 in an integer dtype.", step);
     const Tensor numbers = tenon::arange(Scalar(static_cast<int64_t>(count)), DType::i64, device);
     return tenon::cast(tenon::add(tenon::mul(numbers, Scalar(by.to_int())), Scalar(first.to_int())), dtype);
   }
@@ -101,7 +101,7 @@ Tensor within_classes(const Tensor& input, int64_t count) {
     for (const Tensor& extreme : {tenon::amin(input), tenon::amax(input)}) {
       const Scalar value = extreme.item();
       if (value.to_double() >= 0 && value.to_int() < count) continue;
-      refuse("one_hot: input has the element {}, which is outside [0, {}): num_classes is {}.", value.to_int(), count,
+      refuse("one_hot", "input has the element {}, which is outside [0, {}): num_classes is {}.", value.to_int(), count,
              count);
     }
     return input;
@@ -160,7 +160,7 @@ namespace {
 
 // Half of the numbers are computed from the start and half from the end, so that both ends are exact.
 Tensor spaced(std::string_view op, double start, double end, int64_t steps, DType made, Device device) {
-  if (steps < 0) refuse("{}: steps is {}; it must be at least 0.", op, steps);
+  if (steps < 0) refuse(op, "steps is {}; it must be at least 0.", steps);
   if (steps < 2) return tenon::full(steps, Scalar(start), made, device);
   const double step = in_default_state({start, end, static_cast<double>(steps)}, [](const volatile double* numbers) {
     return (numbers[1] - numbers[0]) / (numbers[2] - 1);
@@ -195,9 +195,9 @@ Tensor logspace(Scalar start, Scalar end, int64_t steps, double base, DType dtyp
 
 Tensor one_hot(const Tensor& input, int64_t num_classes, DType dtype) {
   require_defined("one_hot", "input", input);
-  if (num_classes < 1) refuse("one_hot: num_classes is {}; it must be at least 1.", num_classes);
+  if (num_classes < 1) refuse("one_hot", "num_classes is {}; it must be at least 1.", num_classes);
   if (!is_integer(input.dtype())) {
-    refuse("one_hot: input must be integers, not {}.", dtype_name(input.dtype()));
+    refuse("one_hot", "input must be integers, not {}.", dtype_name(input.dtype()));
   }
   const Tensor checked = is_empty(input) ? input : within_classes(input, num_classes);
   return tenon::one_hot_values(checked, num_classes, -1, Scalar(0), Scalar(1), dtype);

@@ -12,13 +12,13 @@ namespace {
 // The rank of a tensor of pairs without the pair axis.
 int32_t pair_rank(std::string_view op, const Tensor& input) {
   if (input.rank() < 2 || input.dims()[input.rank() - 1] != 2) {
-    refuse("{}: input of shape {} must hold pairs, real and imaginary part, along a last axis of 2.", op, input.dims());
+    refuse(op, "input of shape {} must hold pairs, real and imaginary part, along a last axis of 2.", input.dims());
   }
   return input.rank() - 1;
 }
 
 void require_length(std::string_view op, int64_t n) {
-  if (n < 1) refuse("{}: n is {}; it must be at least 1.", op, n);
+  if (n < 1) refuse(op, "n is {}; it must be at least 1.", n);
 }
 
 Tensor transform(OpId id, int32_t form, const Tensor& input, int32_t axis, bool inverse, int64_t length, double scale) {
@@ -35,7 +35,7 @@ double scale_of(std::string_view op, std::string_view norm, bool inverse, int64_
   if (norm == "ortho") return 1 / std::sqrt(count);
   if (norm == "backward") return inverse ? 1 / count : 1;
   if (norm == "forward") return inverse ? 1 : 1 / count;
-  refuse("{}: norm is '{}'; it may be backward, ortho or forward.", op, norm);
+  refuse(op, "norm is '{}'; it may be backward, ortho or forward.", norm);
 }
 
 // `input` cut, or padded with zeros, to n elements along `axis`.
@@ -115,8 +115,8 @@ Tensor shifted(std::string_view op, const Tensor& input, IntList dim, const Part
 
 // The angles 2 pi i / n of a window of `length` elements.
 Tensor angles(std::string_view op, int64_t length, bool periodic, DType dtype, Device device) {
-  if (length < 1) refuse("{}: window_length is {}; it must be at least 1.", op, length);
-  if (!is_floating(dtype)) refuse("{}: dtype is {}; it must be floating-point.", op, dtype_name(dtype));
+  if (length < 1) refuse(op, "window_length is {}; it must be at least 1.", length);
+  if (!is_floating(dtype)) refuse(op, "dtype is {}; it must be floating-point.", dtype_name(dtype));
   const int64_t n = periodic ? length : std::max<int64_t>(length - 1, 1);
   const Tensor places = tenon::arange(Scalar(length), DType::f64, device);
   return tenon::mul(places, Scalar(2 * std::numbers::pi / static_cast<double>(n)));
@@ -144,10 +144,10 @@ Frames frames_of(std::string_view op, int64_t n_fft, std::optional<int64_t> hop_
   require_length(op, n_fft);
   const int64_t hop = hop_length.value_or(std::max<int64_t>(n_fft / 4, 1));
   const int64_t width = win_length.value_or(n_fft);
-  if (hop < 1) refuse("{}: hop_length is {}; it must be at least 1.", op, hop);
-  if (width < 1 || width > n_fft) refuse("{}: win_length is {}; it must be 1 to n_fft ({}).", op, width, n_fft);
+  if (hop < 1) refuse(op, "hop_length is {}; it must be at least 1.", hop);
+  if (width < 1 || width > n_fft) refuse(op, "win_length is {}; it must be 1 to n_fft ({}).", width, n_fft);
   if (window.defined() && (window.rank() != 1 || window.dims()[0] != width)) {
-    refuse("{}: window of shape {} must have shape [{}].", op, window.dims(), width);
+    refuse(op, "window of shape {} must have shape [{}].", window.dims(), width);
   }
   return {n_fft, hop, width};
 }
@@ -179,7 +179,7 @@ Tensor fft_r2c(const Tensor& input, int64_t dim, double scale) {
   const Tensor source = floating("fft_r2c", input);
   const int32_t axis = axis_of("fft_r2c", dim, source.rank());
   require_length("fft_r2c", source.dims()[axis]);
-  if (source.rank() == EP_MAX_RANK) refuse("fft_r2c: input has rank {}; pairs need one more axis.", source.rank());
+  if (source.rank() == EP_MAX_RANK) refuse("fft_r2c", "input has rank {}; pairs need one more axis.", source.rank());
   return transform(OpId::fft_r2c, EP_FFT_REAL_TO_HALF, source, axis, false, source.dims()[axis] / 2 + 1, scale);
 }
 
@@ -188,7 +188,8 @@ Tensor fft_c2r(const Tensor& input, int64_t n, int64_t dim, bool inverse, double
   const int32_t axis = axis_of("fft_c2r", dim, pair_rank("fft_c2r", source));
   require_length("fft_c2r", n);
   if (source.dims()[axis] != n / 2 + 1) {
-    refuse("fft_c2r: {} numbers need {} pairs, but input {} has {}.", n, n / 2 + 1, source.dims(), source.dims()[axis]);
+    refuse("fft_c2r", "{} numbers need {} pairs, but input {} has {}.", n, n / 2 + 1, source.dims(),
+           source.dims()[axis]);
   }
   return transform(OpId::fft_c2r, EP_FFT_HALF_TO_REAL, source, axis, inverse, n, scale);
 }
@@ -223,7 +224,7 @@ Tensor fft_ifft2(const Tensor& input, std::string_view norm) { return tenon::fft
 Tensor fft_rfftn(const Tensor& input, IntList dim, std::string_view norm) {
   require_defined("fft_rfftn", "input", input);
   const Dims axes = axes_of("fft_rfftn", dim, input.rank());
-  if (axes.empty()) refuse("fft_rfftn: input has rank 0; it must have at least 1.");
+  if (axes.empty()) refuse("fft_rfftn", "input has rank 0; it must have at least 1.");
   Tensor result = tenon::fft_rfft(input, std::nullopt, axes.back(), norm);
   for (int32_t i = 0; i + 1 < axes.rank(); ++i) result = tenon::fft_fft(result, std::nullopt, axes[i], norm);
   return result;
@@ -279,13 +280,13 @@ Tensor stft(const Tensor& input, int64_t n_fft, std::optional<int64_t> hop_lengt
             const Tensor& window, bool center, std::string_view pad_mode, bool normalized, bool onesided) {
   constexpr std::string_view op = "stft";
   Tensor source = floating(op, input);
-  if (source.rank() < 1 || source.rank() > 2) refuse("stft: input {} must have rank 1 or 2.", source.dims());
+  if (source.rank() < 1 || source.rank() > 2) refuse("stft", "input {} must have rank 1 or 2.", source.dims());
   const Frames how = frames_of(op, n_fft, hop_length, win_length, window);
   const bool single = source.rank() == 1;
   if (single) source = tenon::unsqueeze(source, 0);
   if (center) source = tenon::pad(source, {n_fft / 2, n_fft / 2}, pad_mode);
   const int64_t length = source.dims()[1];
-  if (length < n_fft) refuse("stft: input of {} elements is shorter than n_fft ({}).", length, n_fft);
+  if (length < n_fft) refuse("stft", "input of {} elements is shorter than n_fft ({}).", length, n_fft);
   const Tensor starts =
       tenon::arange(Scalar(int64_t{0}), Scalar(length - n_fft + 1), Scalar(how.hop), DType::i64, source.device());
   const Tensor places =
@@ -311,17 +312,17 @@ Tensor istft(const Tensor& input, int64_t n_fft, std::optional<int64_t> hop_leng
   constexpr std::string_view op = "istft";
   Tensor source = floating(op, input);
   const int32_t rank = pair_rank(op, source);
-  if (rank < 2 || rank > 3) refuse("istft: input {} must be [batch?, frequencies, frames, 2].", source.dims());
+  if (rank < 2 || rank > 3) refuse("istft", "input {} must be [batch?, frequencies, frames, 2].", source.dims());
   const Frames frames = frames_of(op, n_fft, hop_length, win_length, window);
   const bool single = rank == 2;
   if (single) source = tenon::unsqueeze(source, 0);
   const bool half = onesided.value_or(source.dims()[1] != n_fft);
   const int64_t frequencies = half ? n_fft / 2 + 1 : n_fft, count = source.dims()[2];
   if (source.dims()[1] != frequencies) {
-    refuse("istft: input has {} frequencies, but {} of n_fft {} has {}.", source.dims()[1],
+    refuse("istft", "input has {} frequencies, but {} of n_fft {} has {}.", source.dims()[1],
            half ? "one side" : "the whole", n_fft, frequencies);
   }
-  if (count < 1) refuse("istft: input {} has no frames.", input.dims());
+  if (count < 1) refuse("istft", "input {} has no frames.", input.dims());
   source = tenon::transpose(source, 1, 2);
   const double scale = 1 / (normalized ? std::sqrt(static_cast<double>(n_fft)) : static_cast<double>(n_fft));
   Tensor parts = half ? tenon::fft_c2r(source, n_fft, 2, true, scale)
@@ -332,13 +333,13 @@ Tensor istft(const Tensor& input, int64_t n_fft, std::optional<int64_t> hop_leng
   const Tensor squares = tenon::expand(tenon::square(once), {1, count, n_fft});
   const int64_t all = n_fft + frames.hop * (count - 1), first = center ? n_fft / 2 : 0;
   const int64_t end = length ? first + *length : all - first;
-  if (end <= first) refuse("istft: the result would have {} elements; it must have at least 1.", end - first);
+  if (end <= first) refuse("istft", "the result would have {} elements; it must have at least 1.", end - first);
   const int64_t there = std::min(end, all) - first;
   const Tensor sums = tenon::narrow(overlapped(parts, frames.hop, all), 1, first, there);
   const Tensor weight = tenon::narrow(overlapped(squares, frames.hop, all), 1, first, there);
   const Tensor least = tenon::amin(weight);
   if (current_interpreter().host_value_known(least) && least.item().to_double() < 1e-11) {
-    refuse("istft: the squares of the window add up to {} somewhere, which cannot be divided by.",
+    refuse("istft", "the squares of the window add up to {} somewhere, which cannot be divided by.",
            least.item().to_double());
   }
   Tensor result = tenon::div(sums, weight);

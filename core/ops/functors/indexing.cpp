@@ -24,7 +24,7 @@ constexpr IndexingOp kEmbedding{"embedding", {"weight", "indices"}};
 
 void require_range(const IndexingOp& op, const Tensor& input, int32_t axis, const Tensor& index) {
   if (size_at(input, axis) == 0 && !is_empty(index)) {
-    refuse("{}: axis {} of {} has length 0, so every index is out of range.", op.op, axis, op.arguments[0]);
+    refuse(op.op, "axis {} of {} has length 0, so every index is out of range.", axis, op.arguments[0]);
   }
 }
 
@@ -87,14 +87,14 @@ Tensor gather_nd(const Tensor& input, const Tensor& indices, int64_t batch_dims)
   constexpr std::string_view op = "gather_nd";
   require_defined(op, "input", input);
   const Tensor places = as_index(op, "indices", indices);
-  if (places.rank() == 0) refuse("{}: indices has rank 0; its last axis must hold coordinates.", op);
+  if (places.rank() == 0) refuse(op, "indices has rank 0; its last axis must hold coordinates.");
   const int64_t count = places.dim(-1);
   if (batch_dims < 0 || batch_dims >= places.rank() || count < 1 || batch_dims + count > input.rank()) {
-    refuse("{}: {} coordinates after {} batch axes do not fit input of shape {} and indices of shape {}.", op, count,
+    refuse(op, "{} coordinates after {} batch axes do not fit input of shape {} and indices of shape {}.", count,
            batch_dims, input.dims(), places.dims());
   }
   const int64_t rank = places.rank() - 1 + input.rank() - batch_dims - count;
-  if (rank > EP_MAX_RANK) refuse("{}: the result would have rank {}; at most {} is possible.", op, rank, EP_MAX_RANK);
+  if (rank > EP_MAX_RANK) refuse(op, "the result would have rank {}; at most {} is possible.", rank, EP_MAX_RANK);
   CoordinatesAttributes attributes{};
   attributes.batch = static_cast<int32_t>(batch_dims);
   attributes.count = static_cast<int32_t>(count);
@@ -104,7 +104,7 @@ Tensor gather_nd(const Tensor& input, const Tensor& indices, int64_t batch_dims)
   }
   for (int32_t k = 0; k < attributes.count; ++k) {
     if (size_at(input, batch_dims + k) == 0 && !is_empty(places)) {
-      refuse("{}: axis {} of input has length 0, so every index is out of range.", op, batch_dims + k);
+      refuse(op, "axis {} of input has length 0, so every index is out of range.", batch_dims + k);
     }
   }
   return apply(OpId::gather_nd, {&input, &places}, &attributes);
@@ -112,7 +112,7 @@ Tensor gather_nd(const Tensor& input, const Tensor& indices, int64_t batch_dims)
 
 Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
   require_defined(kIndexSelect.op, "index", index);
-  if (index.rank() > 1) refuse("index_select: index has rank {}; it must be a list.", index.rank());
+  if (index.rank() > 1) refuse("index_select", "index has rank {}; it must be a list.", index.rank());
   const Tensor result = slices(kIndexSelect, input, dim, index.rank() == 0 ? tenon::reshape(index, 1) : index);
   return input.rank() == 0 && result.elements() == 1 ? tenon::reshape(result, IntList()) : result;
 }
@@ -123,7 +123,7 @@ Tensor take_along_dim(const Tensor& input, const Tensor& indices, std::optional<
   require_defined(op, "indices", indices);
   if (!dim) return elements(kTakeAlongDim, tenon::reshape(input, -1), 0, tenon::reshape(indices, -1));
   if (input.rank() != indices.rank()) {
-    refuse("{}: input of rank {} and indices of rank {} must have the same rank.", op, input.rank(), indices.rank());
+    refuse(op, "input of rank {} and indices of rank {} must have the same rank.", input.rank(), indices.rank());
   }
   const int32_t axis = axis_of(op, *dim, input.rank());
   if (input.rank() == 0) return elements(kTakeAlongDim, input, axis, indices);

@@ -11,10 +11,10 @@ namespace {
 Tensor matrices(std::string_view op, const Tensor& input, bool square) {
   require_defined(op, "input", input);
   const int32_t rank = input.rank();
-  if (rank < 2) refuse("{}: input of shape {} must have at least 2 axes.", op, input.dims());
+  if (rank < 2) refuse(op, "input of shape {} must have at least 2 axes.", input.dims());
   const int64_t m = input.dims()[rank - 2];
   const int64_t n = input.dims()[rank - 1];
-  if (square && m != n) refuse("{}: input of shape {} must hold square matrices.", op, input.dims());
+  if (square && m != n) refuse(op, "input of shape {} must hold square matrices.", input.dims());
   return is_floating(input.dtype()) ? input : tenon::cast(input, DType::f32);
 }
 
@@ -77,7 +77,7 @@ Tensor solved(OpId id, int32_t kind, const Tensor& input, const Tensor& other, i
   if (!is_floating(b.dtype())) b = tenon::cast(b, a.dtype());
   a = tenon::cast(a, b.dtype());
   if (b.rank() < 2 || b.dims()[b.rank() - 2] != a.dims()[a.rank() - 2]) {
-    refuse("{}: other of shape {} must have as many rows as input of shape {}.", op, other.dims(), input.dims());
+    refuse(op, "other of shape {} must have as many rows as input of shape {}.", other.dims(), input.dims());
   }
   const Dims batch = value_or_throw(infer::broadcast(op, batch_of(a), batch_of(b)));
   const int64_t columns = b.dims()[b.rank() - 1];
@@ -132,7 +132,7 @@ std::tuple<Tensor, Tensor> linalg_lu_factor(const Tensor& input) {
 std::tuple<Tensor, Tensor> linalg_qr(const Tensor& input, std::string_view mode) {
   const Tensor source = matrices("linalg_qr", input, false);
   if (mode != "reduced" && mode != "complete") {
-    refuse("linalg_qr: mode is '{}'; it may be reduced or complete.", mode);
+    refuse("linalg_qr", "mode is '{}'; it may be reduced or complete.", mode);
   }
   LinearAlgebraAttributes attributes = attributes_of(EP_LINEAR_QR, source);
   const int64_t m = source.dims()[source.rank() - 2];
@@ -232,7 +232,7 @@ Tensor linalg_matrix_rank(const Tensor& input) {
 
 Tensor linalg_cond(const Tensor& input) {
   if (has_empty_matrices(matrices("linalg_cond", input, false))) {
-    refuse("linalg_cond: the matrices of input, of shape {}, have no elements.", input.dims());
+    refuse("linalg_cond", "the matrices of input, of shape {}, have no elements.", input.dims());
   }
   const Tensor values = tenon::linalg_svdvals(input);
   return tenon::div(tenon::select(values, -1, 0), tenon::select(values, -1, -1));

@@ -15,7 +15,7 @@ Reduction reduction_of(std::string_view op, std::string_view word) {
   if (word == "mean") return Reduction::mean;
   if (word == "sum") return Reduction::sum;
   if (word == "none") return Reduction::none;
-  refuse("{}: reduction is '{}'; it may be 'none', 'mean' or 'sum'.", op, word);
+  refuse(op, "reduction is '{}'; it may be 'none', 'mean' or 'sum'.", word);
 }
 
 Tensor reduced(const Tensor& losses, Reduction reduction) {
@@ -48,7 +48,7 @@ void require_one_shape(std::string_view op, const Tensor& input, const Tensor& t
   require_pair(op, input, target);
   const Dims& given = input.dims();  // read first, so that a recording notes its guards in a fixed order
   if (!(given == target.dims())) {
-    refuse("{}: input has shape {} and target {}; they must be equal.", op, given, target.dims());
+    refuse(op, "input has shape {} and target {}; they must be equal.", given, target.dims());
   }
 }
 
@@ -62,7 +62,7 @@ struct Classes {
 
 Classes classes_of(std::string_view op, const Tensor& target, int64_t ignore_index) {
   if (!is_integer(target.dtype())) {
-    refuse("{}: target must be classes, which are integers, not {}.", op, dtype_name(target.dtype()));
+    refuse(op, "target must be classes, which are integers, not {}.", dtype_name(target.dtype()));
   }
   const Tensor index = tenon::cast(as_index(op, "target", target), DType::i64);
   const Tensor kept = tenon::ne(index, Scalar(ignore_index));
@@ -76,7 +76,7 @@ Tensor of_classes(const Tensor& log_probabilities, int32_t axis, const Classes& 
 
 int32_t class_axis(std::string_view op, const Tensor& input) {
   require_defined(op, "input", input);
-  if (input.rank() == 0) refuse("{}: input of rank 0 has no axis of classes.", op);
+  if (input.rank() == 0) refuse(op, "input of rank 0 has no axis of classes.");
   return input.rank() == 1 ? 0 : 1;
 }
 
@@ -84,7 +84,7 @@ void require_targets(std::string_view op, const Tensor& input, int32_t axis, con
   Dims wanted = input.dims();
   wanted.erase(axis);
   if (!(target.dims() == wanted)) {
-    refuse("{}: target has shape {}; of input {} it must have shape {}.", op, target.dims(), input.dims(), wanted);
+    refuse(op, "target has shape {}; of input {} it must have shape {}.", target.dims(), input.dims(), wanted);
   }
 }
 
@@ -155,7 +155,7 @@ Tensor l1_loss(const Tensor& input, const Tensor& target, std::string_view reduc
 
 Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, std::string_view reduction, double beta) {
   require_pair("smooth_l1_loss", input, target);
-  if (!(beta >= 0)) refuse("smooth_l1_loss: beta is {}; it must be at least 0.", beta);
+  if (!(beta >= 0)) refuse("smooth_l1_loss", "beta is {}; it must be at least 0.", beta);
   if (beta == 0) return tenon::l1_loss(input, target, reduction);
   const Reduction how = reduction_of("smooth_l1_loss", reduction);
   const Tensor loss = reduced(huber_of(input - target, beta), how);
@@ -164,7 +164,7 @@ Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, std::string_vie
 
 Tensor huber_loss(const Tensor& input, const Tensor& target, std::string_view reduction, double delta) {
   require_pair("huber_loss", input, target);
-  if (!(delta > 0)) refuse("huber_loss: delta is {}; it must be above 0.", delta);
+  if (!(delta > 0)) refuse("huber_loss", "delta is {}; it must be above 0.", delta);
   return reduced(huber_of(input - target, delta), reduction_of("huber_loss", reduction));
 }
 
@@ -179,7 +179,7 @@ Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& we
   const int32_t axis = class_axis(op, input);
   require_defined(op, "target", target);
   if (!(label_smoothing >= 0 && label_smoothing <= 1)) {
-    refuse("{}: label_smoothing is {}; it must be within 0 and 1.", op, label_smoothing);
+    refuse(op, "label_smoothing is {}; it must be within 0 and 1.", label_smoothing);
   }
   const Tensor logs = tenon::log_softmax(input, axis);
   if (is_floating(target.dtype())) {
@@ -227,7 +227,7 @@ Tensor kl_div(const Tensor& input, const Tensor& target, std::string_view reduct
   const Tensor losses =
       log_target ? tenon::exp(target) * (target - input) : tenon::xlogy(target, target) - target * input;
   if (reduction == "batchmean") {
-    if (losses.rank() == 0) refuse("kl_div: reduction 'batchmean' needs a batch axis.");
+    if (losses.rank() == 0) refuse("kl_div", "reduction 'batchmean' needs a batch axis.");
     return tenon::sum(losses) / static_cast<double>(losses.dim(0));
   }
   return reduced(losses, reduction_of("kl_div", reduction));
@@ -261,10 +261,10 @@ Tensor per_element(const Tensor& input, const Tensor& var) {
     fits = dim == 1 || dim == all[all.rank() - axis];
   }
   if (fits) return var;
-  refuse(
-      "gaussian_nll_loss: var has shape {}; for input of shape {} it must broadcast to this shape, or have the shape "
-      "of its rows.",
-      given, all);
+  refuse("gaussian_nll_loss",
+         "var has shape {}; for input of shape {} it must broadcast to this shape, or have the shape "
+         "of its rows.",
+         given, all);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace {
 
 void require_matrix(std::string_view op, const Tensor& input) {
   require_defined(op, "input", input);
-  if (input.rank() < 2) refuse("{}: input has shape {}; it must have rank at least 2.", op, input.dims());
+  if (input.rank() < 2) refuse(op, "input has shape {}; it must have rank at least 2.", input.dims());
 }
 
 // The column minus the row of each element of a matrix with the last two axes of `input`.
@@ -34,12 +34,12 @@ int64_t count_below(int64_t row, int64_t col, int64_t offset) {
 
 // Row and column of each element of a triangle, row by row.
 Tensor triangle(std::string_view op, int64_t row, int64_t col, int64_t offset, bool lower, DType dtype, Device device) {
-  if (row < 0 || col < 0) refuse("{}: a matrix of {} rows and {} columns is not possible.", op, row, col);
-  if (!is_integer(dtype)) refuse("{}: indices are integers, not {}.", op, dtype_name(dtype));
+  if (row < 0 || col < 0) refuse(op, "a matrix of {} rows and {} columns is not possible.", row, col);
+  if (!is_integer(dtype)) refuse(op, "indices are integers, not {}.", dtype_name(dtype));
   constexpr int64_t most = int64_t{1} << 40;  // limit in both directions, so that sums do not overflow
   const int64_t diagonal = std::clamp(offset, -most, most);
   const std::optional<int64_t> all = checked_count(Dims{row, col});
-  if (!all) refuse("{}: a matrix of {} rows and {} columns has too many elements.", op, row, col);
+  if (!all) refuse(op, "a matrix of {} rows and {} columns has too many elements.", row, col);
   const int64_t below = count_below(row, col, diagonal + (lower ? 1 : 0));
   const int64_t count = lower ? below : *all - below;
   const Tensor rows = tenon::arange(Scalar(int64_t{0}), Scalar(row), Scalar(int64_t{1}), DType::i64, device);
@@ -76,7 +76,7 @@ Tensor diagonal(const Tensor& input, int64_t offset, int64_t dim1, int64_t dim2)
   require_matrix("diagonal", input);
   const int32_t first = axis_of("diagonal", dim1, input.rank());
   const int32_t second = axis_of("diagonal", dim2, input.rank());
-  if (first == second) refuse("diagonal: dim1 and dim2 are both axis {}.", first);
+  if (first == second) refuse("diagonal", "dim1 and dim2 are both axis {}.", first);
   // Transposed if only then a view can show it.
   if (input.strides()[first] < input.strides()[second] && offset != INT64_MIN)
     return tenon::diagonal(input, -offset, second, first);
@@ -93,13 +93,13 @@ Tensor diagonal(const Tensor& input, int64_t offset, int64_t dim1, int64_t dim2)
 
 Tensor diag_embed(const Tensor& input, int64_t offset, int64_t dim1, int64_t dim2) {
   require_defined("diag_embed", "input", input);
-  if (input.rank() == 0) refuse("diag_embed: a tensor of rank 0 has no axis.");
+  if (input.rank() == 0) refuse("diag_embed", "a tensor of rank 0 has no axis.");
   const int32_t rank = input.rank() + 1;
   const int32_t first = axis_of("diag_embed", dim1, rank);
   const int32_t second = axis_of("diag_embed", dim2, rank);
-  if (first == second) refuse("diag_embed: dim1 and dim2 are both axis {}.", first);
+  if (first == second) refuse("diag_embed", "dim1 and dim2 are both axis {}.", first);
   constexpr int64_t most = int64_t{1} << 40;  // exceeds any memory
-  if (offset < -most || offset > most) refuse("diag_embed: a matrix with a diagonal {} is too large.", offset);
+  if (offset < -most || offset > most) refuse("diag_embed", "a matrix with a diagonal {} is too large.", offset);
   const int64_t length = input.dim(-1);
   const int64_t side = length + std::abs(offset);
   const int64_t axes[] = {first, second}, last[] = {-2, -1};
@@ -132,7 +132,7 @@ Tensor diag_embed(const Tensor& input, int64_t offset, int64_t dim1, int64_t dim
 Tensor diag(const Tensor& input, int64_t diagonal) {
   require_defined("diag", "input", input);
   if (input.rank() == 1) return tenon::diag_embed(input, diagonal);
-  if (input.rank() != 2) refuse("diag: input has shape {}; it must have rank 1 or 2.", input.dims());
+  if (input.rank() != 2) refuse("diag", "input has shape {}; it must have rank 1 or 2.", input.dims());
   return tenon::clone(tenon::diagonal(input, diagonal));
 }
 
@@ -140,17 +140,17 @@ Tensor diagflat(const Tensor& input, int64_t offset) { return tenon::diag_embed(
 
 Tensor trace(const Tensor& input) {
   require_defined("trace", "input", input);
-  if (input.rank() != 2) refuse("trace: input has shape {}; it must be a matrix.", input.dims());
+  if (input.rank() != 2) refuse("trace", "input has shape {}; it must be a matrix.", input.dims());
   return tenon::sum(tenon::diagonal(input));
 }
 
 Tensor block_diag(const TensorList& tensors) {
-  if (tensors.empty()) refuse("block_diag: the list of tensors is empty.");
+  if (tensors.empty()) refuse("block_diag", "the list of tensors is empty.");
   int64_t columns = 0;
   TensorList blocks;
   for (const Tensor& tensor : tensors) {
     require_defined("block_diag", "tensors", tensor);
-    if (tensor.rank() > 2) refuse("block_diag: a tensor of shape {} is not a matrix.", tensor.dims());
+    if (tensor.rank() > 2) refuse("block_diag", "a tensor of shape {} is not a matrix.", tensor.dims());
     blocks.push_back(tensor.rank() == 2 ? tensor : tenon::reshape(tensor, {1, tensor.elements()}));
     columns += blocks.back().dim(1);
   }
@@ -165,9 +165,9 @@ Tensor block_diag(const TensorList& tensors) {
 
 Tensor vander(const Tensor& x, std::optional<int64_t> n, bool increasing) {
   require_defined("vander", "x", x);
-  if (x.rank() != 1) refuse("vander: x has shape {}; it must be a list.", x.dims());
+  if (x.rank() != 1) refuse("vander", "x has shape {}; it must be a list.", x.dims());
   const int64_t count = n.value_or(x.dim(0));
-  if (count < 0) refuse("vander: N is {}; it must be at least 0.", count);
+  if (count < 0) refuse("vander", "N is {}; it must be at least 0.", count);
   const int64_t rows = x.dim(0);
   const Tensor one = tenon::ones({rows, std::min<int64_t>(count, 1)}, x.dtype(), x.device());
   if (count < 2) return one;

@@ -28,8 +28,7 @@ int32_t first_normalized(std::string_view op, const Tensor& input, IntList norma
                ? static_cast<bool>(size_at(input, first + i) == sym_dims_of(op, normalized_shape)[i])
                : input.dims()[first + i] == normalized_shape[static_cast<size_t>(i)];
   if (!fits) {
-    refuse("{}: normalized_shape {} is not the end of shape {} of input.", op, dims_of(op, normalized_shape),
-           input.dims());
+    refuse(op, "normalized_shape {} is not the end of shape {} of input.", dims_of(op, normalized_shape), input.dims());
   }
   return first;
 }
@@ -37,7 +36,7 @@ int32_t first_normalized(std::string_view op, const Tensor& input, IntList norma
 Tensor parameter(std::string_view op, std::string_view name, const Tensor& value, DType dtype, const SymDims& dims) {
   if (!value.defined()) return value;
   if (!same_sizes(sizes(value), dims)) {
-    refuse("{}: {} has shape {}, but the shape normalised is {}.", op, name, sizes(value), dims);
+    refuse(op, "{} has shape {}, but the shape normalised is {}.", name, sizes(value), dims);
   }
   return tenon::cast(value, dtype);
 }
@@ -85,7 +84,7 @@ std::tuple<Tensor, Tensor, Tensor> layer_norm_with_statistics(const Tensor& inpu
   AxisAttributes attributes{};
   attributes.axis = first_normalized(op, input, normalized_shape);
   const SymDims dims = sym_dims_of(op, normalized_shape);
-  if (element_count(dims) == 0) refuse("{}: normalized_shape {} has no elements.", op, dims);
+  if (element_count(dims) == 0) refuse(op, "normalized_shape {} has no elements.", dims);
   const Tensor scale = parameter(op, "weight", weight, source.dtype(), dims);
   const Tensor shift = parameter(op, "bias", bias, source.dtype(), dims);
   const Scalar scalars[] = {Scalar(eps)};
@@ -119,8 +118,8 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm_with_statistics(const Tensor& inpu
                                                               const Tensor& bias, double eps) {
   constexpr std::string_view op = "batch_norm_with_statistics";
   const Tensor source = floating(op, input);
-  if (input.rank() < 2) refuse("{}: input has rank {}; it must have channels at axis 1.", op, input.rank());
-  if (is_empty(input)) refuse("{}: input of shape {} has no elements.", op, input.dims());
+  if (input.rank() < 2) refuse(op, "input has rank {}; it must have channels at axis 1.", input.rank());
+  if (is_empty(input)) refuse(op, "input of shape {} has no elements.", input.dims());
   const SymDims channels{size_at(input, 1)};
   Tensor scale = parameter(op, "weight", weight, source.dtype(), channels);
   Tensor shift = parameter(op, "bias", bias, source.dtype(), channels);
@@ -143,7 +142,7 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm_backward(const Tensor& grad_out, c
   require_defined(op, "save_mean", save_mean);
   require_defined(op, "save_invstd", save_invstd);
   const Tensor source = floating(op, input);
-  if (input.rank() < 2) refuse("{}: input has rank {}; it must have channels at axis 1.", op, input.rank());
+  if (input.rank() < 2) refuse(op, "input has rank {}; it must have channels at axis 1.", input.rank());
   const Tensor scale = parameter(op, "weight", weight, source.dtype(), SymDims{size_at(input, 1)});
   if (is_empty(source)) return gradients_of_nothing(source, SymDims{size_at(input, 1)});
   const Tensor gradient = tenon::cast(grad_out, source.dtype());
@@ -170,7 +169,7 @@ Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor&
   const Tensor source = floating("batch_norm", input);
   require_defined("batch_norm", "running_mean", running_mean);
   require_defined("batch_norm", "running_var", running_var);
-  if (input.rank() < 2) refuse("batch_norm: input has rank {}; it must have channels at axis 1.", input.rank());
+  if (input.rank() < 2) refuse("batch_norm", "input has rank {}; it must have channels at axis 1.", input.rank());
   const SymDims channels{size_at(input, 1)};
   const DType dtype = source.dtype();
   const Tensor mean = parameter("batch_norm", "running_mean", running_mean, dtype, channels);
@@ -187,9 +186,9 @@ Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor&
 
 Tensor group_norm(const Tensor& input, int64_t num_groups, const Tensor& weight, const Tensor& bias, double eps) {
   const Tensor source = floating("group_norm", input);
-  if (input.rank() < 2) refuse("group_norm: input has rank {}; it must have channels at axis 1.", input.rank());
+  if (input.rank() < 2) refuse("group_norm", "input has rank {}; it must have channels at axis 1.", input.rank());
   if (num_groups < 1 || !(modulo(size_at(input, 1), num_groups) == 0)) {
-    refuse("group_norm: {} groups do not divide {} channels.", num_groups, size_at(input, 1));
+    refuse("group_norm", "{} groups do not divide {} channels.", num_groups, size_at(input, 1));
   }
   const SymDims channels{size_at(input, 1)};
   const Tensor scale = parameter("group_norm", "weight", weight, source.dtype(), channels);
@@ -202,7 +201,7 @@ Tensor group_norm(const Tensor& input, int64_t num_groups, const Tensor& weight,
 
 Tensor instance_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, double eps) {
   require_defined("instance_norm", "input", input);
-  if (input.rank() < 2) refuse("instance_norm: input has rank {}; it must have channels at axis 1.", input.rank());
+  if (input.rank() < 2) refuse("instance_norm", "input has rank {}; it must have channels at axis 1.", input.rank());
   return tenon::group_norm(input, input.dim(1), weight, bias, eps);
 }
 

@@ -16,12 +16,12 @@ bool one_shape(const Tensor& a, const Tensor& b) {
 // Throws for a list whose tensors do not match `params`.
 void require_like(std::string_view op, std::string_view name, const TensorList& list, const TensorList& params) {
   if (list.size() != params.size()) {
-    refuse("{}: {} has {} tensors for {} params.", op, name, list.size(), params.size());
+    refuse(op, "{} has {} tensors for {} params.", name, list.size(), params.size());
   }
   for (size_t i = 0; i < list.size(); ++i) {
     require_defined(op, name, list[i]);
     if (list[i].dtype() == params[i].dtype() && one_shape(list[i], params[i])) continue;
-    refuse("{}: tensor {} of {} is {} {}; tensor {} of params is {} {}.", op, i, name, dtype_name(list[i].dtype()),
+    refuse(op, "tensor {} of {} is {} {}; tensor {} of params is {} {}.", i, name, dtype_name(list[i].dtype()),
            list[i].dims(), i, dtype_name(params[i].dtype()), params[i].dims());
   }
 }
@@ -29,7 +29,7 @@ void require_like(std::string_view op, std::string_view name, const TensorList& 
 void require_params(std::string_view op, const TensorList& params) {
   for (const Tensor& param : params) {
     require_defined(op, "params", param);
-    if (!is_floating(param.dtype())) refuse("{}: params are floats, not {}.", op, dtype_name(param.dtype()));
+    if (!is_floating(param.dtype())) refuse(op, "params are floats, not {}.", dtype_name(param.dtype()));
   }
 }
 
@@ -43,7 +43,7 @@ Tensor number_for(const Tensor& number, const Tensor& like) {
 
 void require_number(std::string_view op, std::string_view name, const Tensor& number) {
   require_defined(op, name, number);
-  if (number.elements() != 1) refuse("{}: {} of shape {} is not one number.", op, name, number.dims());
+  if (number.elements() != 1) refuse(op, "{} of shape {} is not one number.", name, number.dims());
 }
 
 // Numbers that are the same for all tensors of a list on one device.
@@ -125,7 +125,7 @@ TensorList fused_sgd_(const TensorList& params, const TensorList& grads, const T
   require_like(op, "grads", grads, params);
   if (momentum != 0 || !momentum_buffers.empty()) require_like(op, "momentum_buffers", momentum_buffers, params);
   if (nesterov && (momentum <= 0 || dampening != 0)) {
-    refuse("{}: nesterov needs a momentum above 0 and no dampening, not {} and {}.", op, momentum, dampening);
+    refuse(op, "nesterov needs a momentum above 0 and no dampening, not {} and {}.", momentum, dampening);
   }
   require_number(op, "lr", lr);
   for (size_t i = 0; i < params.size(); ++i) {

@@ -92,7 +92,7 @@ std::pair<Tensor, Tensor> together(std::string_view op, const Tensor& a, const T
 
 void require_mask(std::string_view op, const Tensor& mask) {
   require_defined(op, "mask", mask);
-  if (mask.dtype() != DType::boolean) refuse("{}: mask is {} but must be bool.", op, dtype_name(mask.dtype()));
+  if (mask.dtype() != DType::boolean) refuse(op, "mask is {} but must be bool.", dtype_name(mask.dtype()));
 }
 
 // Bisection for all values at once: of the elements from `position` on, the first half is skipped if its last element
@@ -159,7 +159,7 @@ std::tuple<Tensor, Tensor> topk(const Tensor& input, int64_t k, int64_t dim, boo
   attributes.k = k;
   attributes.top_k = {axis_of("topk", dim, input.rank()), largest ? 1 : 0};
   const SymDim length = size_at(source, attributes.top_k.axis);
-  if (k < 0 || !expect(SymDim(k) <= length)) refuse("topk: k is {}, but the axis has {} elements.", k, length);
+  if (k < 0 || !expect(SymDim(k) <= length)) refuse("topk", "k is {}, but the axis has {} elements.", k, length);
   const Tensor* inputs[] = {&source};
   Tensor outputs[2];
   apply(OpId::topk, inputs, &attributes, outputs);
@@ -172,7 +172,7 @@ std::tuple<Tensor, Tensor> kthvalue(const Tensor& input, int64_t k, int64_t dim,
   const int32_t axis = axis_of("kthvalue", dim, input.rank());
   const Tensor source = with_axis(input);
   const SymDim length = size_at(source, axis);
-  if (k < 1 || !expect(SymDim(k) <= length)) refuse("kthvalue: k is {}, but the axis has {} elements.", k, length);
+  if (k < 1 || !expect(SymDim(k) <= length)) refuse("kthvalue", "k is {}, but the axis has {} elements.", k, length);
   const auto [values, positions] = tenon::topk(source, k, axis, false);
   const auto last = [&](const Tensor& list) {
     const Tensor part =
@@ -186,7 +186,7 @@ std::tuple<Tensor, Tensor> median(const Tensor& input, int64_t dim, bool keepdim
   require_defined("median", "input", input);
   const int32_t axis = axis_of("median", dim, input.rank());
   const int64_t length = input.rank() == 0 ? 1 : input.dim(axis);
-  if (length == 0) refuse("median: axis {} has no elements.", axis);
+  if (length == 0) refuse("median", "axis {} has no elements.", axis);
   auto [value, position] = tenon::kthvalue(input, (length + 1) / 2, axis, keepdim);
   if (!is_floating(input.dtype()) || input.rank() == 0) return {value, position};
   const auto [greatest, where_greatest] = tenon::max(input, axis, keepdim);
@@ -209,7 +209,7 @@ TensorList unique_padded(const Tensor& input, std::optional<int64_t> dim, std::s
   require_defined(op, "input", input);
   const Order* found =
       std::find_if(std::begin(kOrders), std::end(kOrders), [&](const Order& one) { return one.name == order; });
-  if (found == std::end(kOrders)) refuse("{}: order is '{}'; it may be 'sorted', 'first' or 'consecutive'.", op, order);
+  if (found == std::end(kOrders)) refuse(op, "order is '{}'; it may be 'sorted', 'first' or 'consecutive'.", order);
   const Tensor source = with_axis(input);
   UniqueListsAttributes attributes{};
   attributes.unique = {dim ? axis_of(op, *dim, input.rank()) : -1, found->order};
@@ -252,12 +252,12 @@ Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& input, bool out
   constexpr std::string_view op = "searchsorted";
   require_defined(op, "sorted_sequence", sorted_sequence);
   require_defined(op, "input", input);
-  if (sorted_sequence.rank() == 0) refuse("{}: sorted_sequence has rank 0; it must be a list or lists.", op);
+  if (sorted_sequence.rank() == 0) refuse(op, "sorted_sequence has rank 0; it must be a list or lists.");
   const bool is_list = sorted_sequence.rank() == 1;
   bool fits = is_list || input.rank() == sorted_sequence.rank();
   for (int32_t k = 0; fits && !is_list && k + 1 < input.rank(); ++k) fits = input.dim(k) == sorted_sequence.dim(k);
   if (!fits) {
-    refuse("{}: sorted_sequence of shape {} and input of shape {} must have the same axes before the last.", op,
+    refuse(op, "sorted_sequence of shape {} and input of shape {} must have the same axes before the last.",
            sorted_sequence.dims(), input.dims());
   }
   const DType dtype = promote_tensors(sorted_sequence, input);
@@ -267,7 +267,7 @@ Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& input, bool out
 
 Tensor bucketize(const Tensor& input, const Tensor& boundaries, bool out_int32, bool right) {
   require_defined("bucketize", "boundaries", boundaries);
-  if (boundaries.rank() != 1) refuse("bucketize: boundaries has rank {}; it must be a list.", boundaries.rank());
+  if (boundaries.rank() != 1) refuse("bucketize", "boundaries has rank {}; it must be a list.", boundaries.rank());
   return tenon::searchsorted(boundaries, input, out_int32, right);
 }
 
@@ -288,7 +288,7 @@ Tensor isin(const Tensor& elements, const Tensor& test_elements, bool, bool inve
 std::tuple<Tensor, Tensor> nonzero_padded(const Tensor& input, int64_t size) {
   constexpr std::string_view op = "nonzero_padded";
   require_defined(op, "input", input);
-  if (size < 0) refuse("{}: size is {}; it must be at least 0.", op, size);
+  if (size < 0) refuse(op, "size is {}; it must be at least 0.", size);
   const Tensor source = with_axis(input);
   RowCountAttributes attributes{};
   attributes.size = size;
@@ -339,17 +339,17 @@ Tensor bincount(const Tensor& input, const Tensor& weights, int64_t minlength) {
   constexpr std::string_view op = "bincount";
   require_defined(op, "input", input);
   if (input.rank() != 1 || !is_integer(input.dtype())) {
-    refuse("{}: input is {} of rank {}; it must be a list of integers.", op, dtype_name(input.dtype()), input.rank());
+    refuse(op, "input is {} of rank {}; it must be a list of integers.", dtype_name(input.dtype()), input.rank());
   }
-  if (minlength < 0) refuse("{}: minlength is {}; it must be at least 0.", op, minlength);
+  if (minlength < 0) refuse(op, "minlength is {}; it must be at least 0.", minlength);
   if (weights.defined() && weights.dims() != input.dims()) {
-    refuse("{}: weights has shape {}, but input has {}.", op, weights.dims(), input.dims());
+    refuse(op, "weights has shape {}, but input has {}.", weights.dims(), input.dims());
   }
   const DType dtype = !weights.defined() ? DType::i64 : weights.dtype() == DType::f32 ? DType::f32 : DType::f64;
   int64_t length = minlength;
   if (!is_empty(input)) {
     const int64_t least = size_from(op, tenon::amin(input));
-    if (least < 0) refuse("{}: input has the element {}; none may be negative.", op, least);
+    if (least < 0) refuse(op, "input has the element {}; none may be negative.", least);
     length = std::max(length, size_from(op, tenon::amax(input)) + 1);
   }
   const Tensor ones = weights.defined()
@@ -361,9 +361,9 @@ Tensor bincount(const Tensor& input, const Tensor& weights, int64_t minlength) {
 Tensor histc(const Tensor& input, int64_t bins, double min, double max) {
   constexpr std::string_view op = "histc";
   require_defined(op, "input", input);
-  if (!is_floating(input.dtype())) refuse("{}: input is {} but must be floating-point.", op, dtype_name(input.dtype()));
-  if (bins < 1) refuse("{}: bins is {}; it must be at least 1.", op, bins);
-  if (!(min <= max)) refuse("{}: min ({}) is greater than max ({}).", op, min, max);
+  if (!is_floating(input.dtype())) refuse(op, "input is {} but must be floating-point.", dtype_name(input.dtype()));
+  if (bins < 1) refuse(op, "bins is {}; it must be at least 1.", bins);
+  if (!(min <= max)) refuse(op, "min ({}) is greater than max ({}).", min, max);
   const Tensor x = tenon::reshape(input, -1);
   const Tensor counts = tenon::zeros(bins + 1, input.dtype(), input.device());
   if (is_empty(x)) return tenon::narrow(counts, 0, 0, bins);
@@ -388,8 +388,8 @@ Tensor histc(const Tensor& input, int64_t bins, double min, double max) {
 
 Tensor diff(const Tensor& input, int64_t n, int64_t dim) {
   require_defined("diff", "input", input);
-  if (n < 0) refuse("diff: n is {}; it must be at least 0.", n);
-  if (input.rank() == 0) refuse("diff: a tensor of rank 0 has no axis.");
+  if (n < 0) refuse("diff", "n is {}; it must be at least 0.", n);
+  if (input.rank() == 0) refuse("diff", "a tensor of rank 0 has no axis.");
   const int32_t axis = axis_of("diff", dim, input.rank());
   const Halves halves{&input};
   if (n > 1 && halves.any()) return halves.rounded(functors::diff(Halves::widened(input), n, dim));
@@ -414,7 +414,7 @@ Tensor neighbours(const Tensor& y, int32_t axis) {
 
 int32_t integrated_axis(const Tensor& y, int64_t dim) {
   require_defined("trapezoid", "y", y);
-  if (y.rank() == 0) refuse("trapezoid: a tensor of rank 0 has no axis.");
+  if (y.rank() == 0) refuse("trapezoid", "a tensor of rank 0 has no axis.");
   return axis_of("trapezoid", dim, y.rank());
 }
 
@@ -444,7 +444,7 @@ Tensor masked_scatter(const Tensor& input, const Tensor& mask, const Tensor& sou
   require_mask(op, mask);
   const auto [values, chosen] = together(op, input, mask);
   if (is_empty(values)) return tenon::clone(values);
-  if (is_empty(source)) refuse("{}: source has no elements.", op);
+  if (is_empty(source)) refuse(op, "source has no elements.");
   const Tensor flat = tenon::reshape(chosen, -1);
   const Tensor number = tenon::sub(tenon::cumsum(flat, 0), Scalar(1));
   const Tensor position = tenon::where(flat, number, Scalar(0));
@@ -455,7 +455,7 @@ Tensor masked_scatter(const Tensor& input, const Tensor& mask, const Tensor& sou
 Tensor one_hot_values(const Tensor& input, int64_t depth, int64_t dim, Scalar off, Scalar on, DType dtype) {
   constexpr std::string_view op = "one_hot_values";
   require_defined(op, "input", input);
-  if (depth < 0) refuse("{}: depth is {}; it must be at least 0.", op, depth);
+  if (depth < 0) refuse(op, "depth is {}; it must be at least 0.", depth);
   const Tensor index = as_index(op, "input", input);
   const Tensor source = with_axis(index);
   DepthAttributes attributes{};

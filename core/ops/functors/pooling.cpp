@@ -35,7 +35,7 @@ PoolingAttributes attributes_of(std::string_view op, int32_t kind, const Tensor&
 
 void require_rank(std::string_view op, const Tensor& input, int32_t rank) {
   require_defined(op, "input", input);
-  if (input.rank() != rank) refuse("{}: input of shape {} must have rank {}.", op, input.dims(), rank);
+  if (input.rank() != rank) refuse(op, "input of shape {} must have rank {}.", input.dims(), rank);
 }
 
 }  // namespace
@@ -70,7 +70,7 @@ Tensor avg_pool(const Tensor& input, IntList kernel_size, IntList stride, IntLis
 Tensor lp_pool(const Tensor& input, double norm_type, IntList kernel_size, IntList stride, bool ceil_mode,
                IntList padding, IntList dilation) {
   if (!(norm_type > 0) || !std::isfinite(norm_type)) {
-    refuse("lp_pool: norm_type is {}; it must be above 0 and finite.", norm_type);
+    refuse("lp_pool", "norm_type is {}; it must be above 0 and finite.", norm_type);
   }
   PoolingAttributes attributes =
       attributes_of("lp_pool", EP_POOLING_LP, input, {kernel_size, stride, padding, dilation, ceil_mode});
@@ -90,7 +90,7 @@ Sized<PoolingBackwardAttributes> backward_attributes(std::string_view op, int32_
   sized.attributes.ceil_mode = forward.ceil_mode;
   const SymDims dims = value_or_throw(checked(op, sym_dims_of(op, input_size)));
   if (dims.rank() != grad_output.rank()) {
-    refuse("{}: input_size {} must have the rank of grad_output {}.", op, dims, sizes(grad_output));
+    refuse(op, "input_size {} must have the rank of grad_output {}.", dims, sizes(grad_output));
   }
   sized.set(&sized.attributes.dims, std::span(dims.begin(), dims.end()));
   return sized;
@@ -148,7 +148,7 @@ Tensor adaptive_avg_pool(const Tensor& input, IntList output_size) {
     }
     const int64_t dim = input.dim(i + 2);
     if (sizes[i] < 1 || dim % sizes[i] != 0 || dim == 0) {
-      refuse("adaptive_avg_pool: output size {} does not divide spatial axis {} of length {}.", sizes[i], i, dim);
+      refuse("adaptive_avg_pool", "output size {} does not divide spatial axis {} of length {}.", sizes[i], i, dim);
     }
     kernel.push_back(dim / sizes[i]);
     whole = whole && sizes[i] == 1;

@@ -10,7 +10,7 @@ namespace tenon::functors {
 Tensor as_index(std::string_view op, std::string_view name, const Tensor& tensor) {
   require_defined(op, name, tensor);
   const DType dtype = tensor.dtype();
-  if (!is_integer(dtype)) refuse("{}: {} must be integers, not {}.", op, name, dtype_name(dtype));
+  if (!is_integer(dtype)) refuse(op, "{} must be integers, not {}.", name, dtype_name(dtype));
   if (dtype == DType::i32 || dtype == DType::i64) return tensor;
   const Scalar most(std::numeric_limits<int64_t>::max() / 2);
   return tenon::cast(dtype == DType::u64 ? tenon::clamp(tensor, std::nullopt, most) : tensor, DType::i64);
@@ -121,16 +121,16 @@ int32_t axes_of(const Tensor& tensor) { return tensor.dtype() == DType::boolean 
 
 int32_t add_index(const Tensor& tensor, int32_t axis, Indexed* indexed) {
   if (tensor.dtype() == DType::boolean) {
-    if (tensor.rank() == 0) refuse("{}: a bool of rank 0 cannot be a mask.", indexed->op);
+    if (tensor.rank() == 0) refuse(indexed->op, "a bool of rank 0 cannot be a mask.");
     for (int32_t i = 0; i < tensor.rank(); ++i) {
       if (tensor.dim(i) == indexed->view.dim(axis + i)) continue;
-      refuse("{}: a mask of shape {} does not fit axes {} to {} of a tensor of shape {}.", indexed->op, tensor.dims(),
-             axis, axis + tensor.rank() - 1, indexed->view.dims());
+      refuse(indexed->op, "a mask of shape {} does not fit axes {} to {} of a tensor of shape {}.", tensor.dims(), axis,
+             axis + tensor.rank() - 1, indexed->view.dims());
     }
   } else if (tensor.dtype() == DType::u8) {
-    refuse("{}: a tensor of u8 could be a mask or positions; cast it to bool or i64.", indexed->op);
+    refuse(indexed->op, "a tensor of u8 could be a mask or positions; cast it to bool or i64.");
   } else if (!is_integer(tensor.dtype())) {
-    refuse("{}: a tensor of {} is neither a mask nor positions.", indexed->op, dtype_name(tensor.dtype()));
+    refuse(indexed->op, "a tensor of {} is neither a mask nor positions.", dtype_name(tensor.dtype()));
   }
   indexed->tensors.push_back({axis, tensor});
   return axis + axes_of(tensor);
@@ -176,7 +176,7 @@ Tensor index_put(const Tensor& input, const TensorList& indices, const Tensor& v
   int32_t named = 0;
   for (const Tensor& each : indices) named += each.defined() ? axes_of(each) : 1;
   if (named > input.rank()) {
-    refuse("{}: {} axes are indexed, but a tensor of shape {} has {}.", op, named, input.dims(), input.rank());
+    refuse(op, "{} axes are indexed, but a tensor of shape {} has {}.", named, input.dims(), input.rank());
   }
   Indexed indexed{op, input, {}, true};
   int32_t axis = 0, end = 0;  // end: the axis after the last tensor
@@ -188,7 +188,7 @@ Tensor index_put(const Tensor& input, const TensorList& indices, const Tensor& v
     if (!indexed.tensors.empty() && axis != end) indexed.adjacent = false;
     axis = end = add_index(each, axis, &indexed);
   }
-  if (indexed.tensors.empty()) refuse("{}: indices must have at least one tensor.", op);
+  if (indexed.tensors.empty()) refuse(op, "indices must have at least one tensor.");
   return written(indexed, values, accumulate);
 }
 

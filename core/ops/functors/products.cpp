@@ -23,7 +23,8 @@ Tensor windows_of(const Tensor& x, const Dims& kernel, const ep_convolution_attr
     for (int32_t i = kernel.rank() - 1; i >= 0; --i) {
       const int64_t span = at.dilation[i] * (kernel[i] - 1) + 1, start = rest % kernel[i] * at.dilation[i];
       if (x.dim(i + 2) < span) {
-        refuse("conv: a window of {} elements does not fit the {} elements of spatial axis {}.", span, x.dim(i + 2), i);
+        refuse("conv", "a window of {} elements does not fit the {} elements of spatial axis {}.", span, x.dim(i + 2),
+               i);
       }
       part = tenon::slice(part, i + 2, start, x.dim(i + 2) - span + start + 1, at.stride[i]);
       rest /= kernel[i];
@@ -39,7 +40,7 @@ Tensor integer_conv(const Tensor& input, const Tensor& weight, const Tensor& bia
   const Dims kernel(std::span<const int64_t>(weight.dims().begin() + 2, weight.dims().end()));
   const int64_t outputs = weight.dim(0);
   if (at.groups < 1 || input.dim(1) != weight.dim(1) * at.groups || outputs % at.groups != 0) {
-    refuse("conv: input of shape {} and weight of shape {} do not fit {} groups.", input.dims(), weight.dims(),
+    refuse("conv", "input of shape {} and weight of shape {} do not fit {} groups.", input.dims(), weight.dims(),
            at.groups);
   }
   Dims pads;
@@ -90,7 +91,7 @@ Tensor integer_conv_transpose(const Tensor& input, const Tensor& weight, const T
     flipped.push_back(i + 3);
   }
   if (at.groups < 1 || weight.dim(0) % at.groups != 0 || input.dim(1) != weight.dim(0)) {
-    refuse("conv_transpose: input of shape {} and weight of shape {} do not fit {} groups.", input.dims(),
+    refuse("conv_transpose", "input of shape {} and weight of shape {} do not fit {} groups.", input.dims(),
            weight.dims(), at.groups);
   }
   Dims dims = weight.dims();
@@ -205,8 +206,7 @@ Tensor conv_of_rank(std::string_view op, int32_t spatial, const Tensor& input, c
   require_defined(op, "input", input);
   require_defined(op, "weight", weight);
   if (input.rank() != spatial + 2 || weight.rank() != spatial + 2) {
-    refuse("{}: input of shape {} and weight of shape {} must have rank {}.", op, input.dims(), weight.dims(),
-           spatial + 2);
+    refuse(op, "input of shape {} and weight of shape {} must have rank {}.", input.dims(), weight.dims(), spatial + 2);
   }
   return tenon::conv(input, weight, bias, stride, padding, dilation, groups);
 }

@@ -30,7 +30,7 @@ struct Numbers {
 Tensor convert(OpId id, const Tensor& input, const Numbers& numbers, int64_t dim, int64_t block_size, DType dtype) {
   const std::string_view op = op_row(id).name;
   require_defined(op, "scale", numbers.scale);
-  if (block_size < 0) refuse("{}: block_size is {}; it must not be negative.", op, block_size);
+  if (block_size < 0) refuse(op, "block_size is {}; it must not be negative.", block_size);
   QuantisationAttributes attributes{};
   attributes.dtype = dtype;
   if (numbers.scale.rank() > 0) {
@@ -94,7 +94,7 @@ Tensor quantized_matmul(const Tensor& input, const Tensor& input_scale, const Te
   require_defined(op, "input", input);
   require_defined(op, "other", other);
   if (block_size < 0 || block_size > INT32_MAX)
-    refuse("{}: block_size is {}; it must be from 0 to 2^31 - 1.", op, block_size);
+    refuse(op, "block_size is {}; it must be from 0 to 2^31 - 1.", block_size);
   const Numbers left(input_scale, input_zero_point), right(other_scale, other_zero_point), result(scale, zero_point);
   const Tensor a = factor(input), b = factor(other), addend = bias_of(bias, result, dtype);
   const Tensor zero = zero_of(a, left, right, dtype);

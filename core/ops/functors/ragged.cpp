@@ -31,22 +31,21 @@ Bags bags_of(std::string_view op, const Tensor& input, const Tensor& weight, con
   const Tensor places = integers(op, "input", input);
   require_defined(op, "weight", weight);
   if (weight.rank() != 2 || !is_floating(weight.dtype())) {
-    refuse("{}: weight is {} of shape {}; it must be a matrix of floats.", op, dtype_name(weight.dtype()),
-           weight.dims());
+    refuse(op, "weight is {} of shape {}; it must be a matrix of floats.", dtype_name(weight.dtype()), weight.dims());
   }
   Bags bags{};
   if (input.rank() == 2) {
     if (offsets.defined())
-      refuse("{}: input has shape {}, so its rows are the bags; offsets are for lists.", op, input.dims());
+      refuse(op, "input has shape {}, so its rows are the bags; offsets are for lists.", input.dims());
     bags.count = input.dim(0);
     const Tensor rows = tenon::unsqueeze(tenon::arange(bags.count, DType::i64, input.device()), 1);
     bags.number = tenon::reshape(tenon::expand(rows, input.dims()), input.elements());
   } else {
-    if (input.rank() != 1) refuse("{}: input has rank {}; it must have 1 or 2.", op, input.rank());
+    if (input.rank() != 1) refuse(op, "input has rank {}; it must have 1 or 2.", input.rank());
     Tensor starts = integers(op, "offsets", offsets);
-    if (starts.rank() != 1) refuse("{}: offsets has rank {}; it must be a list.", op, starts.rank());
+    if (starts.rank() != 1) refuse(op, "offsets has rank {}; it must be a list.", starts.rank());
     if (includes_last) {
-      if (starts.dim(0) == 0) refuse("{}: offsets is empty; with include_last_offset it has at least one element.", op);
+      if (starts.dim(0) == 0) refuse(op, "offsets is empty; with include_last_offset it has at least one element.");
       starts = tenon::narrow(starts, 0, 0, starts.dim(0) - 1);
     }
     bags.count = starts.dim(0);
@@ -79,21 +78,21 @@ Tensor repeat_interleave(const Tensor& input, const Tensor& repeats, std::option
   constexpr std::string_view op = "repeat_interleave";
   require_defined(op, "input", input);
   const Tensor x = dim ? input : tenon::reshape(input, -1);
-  if (x.rank() == 0) refuse("{}: a tensor of rank 0 has no axis.", op);
+  if (x.rank() == 0) refuse(op, "a tensor of rank 0 has no axis.");
   const int32_t axis = axis_of(op, dim.value_or(0), x.rank());
   Tensor counts = integers(op, "repeats", repeats);
   if (counts.rank() > 1 || (counts.elements() != 1 && counts.elements() != x.dim(axis))) {
-    refuse("{}: repeats has shape {}; it must have 1 element, or {}, as axis {} of input has.", op, repeats.dims(),
+    refuse(op, "repeats has shape {}; it must have 1 element, or {}, as axis {} of input has.", repeats.dims(),
            x.dim(axis), axis);
   }
   counts = tenon::expand(tenon::reshape(counts, -1), x.dim(axis));
   if (x.dim(axis) == 0) return x;
   if (!output_size) {
     const int64_t least = size_from(op, tenon::amin(counts));
-    if (least < 0) refuse("{}: {} repeats are not possible.", op, least);
+    if (least < 0) refuse(op, "{} repeats are not possible.", least);
   }
   const int64_t length = output_size ? *output_size : size_from(op, tenon::sum(counts));
-  if (length < 0) refuse("{}: output_size is {}; it must be at least 0.", op, length);
+  if (length < 0) refuse(op, "output_size is {}; it must be at least 0.", length);
   const Tensor places = tenon::arange(length, DType::i64, x.device());
   // A position after all repeats gets an index that is out of range.
   return tenon::gather_slices(x, axis, tenon::searchsorted(tenon::cumsum(counts, 0), places, false, true));
@@ -102,15 +101,14 @@ Tensor repeat_interleave(const Tensor& input, const Tensor& repeats, std::option
 Tensor embedding_bag(const Tensor& input, const Tensor& weight, const Tensor& offsets, std::string_view mode,
                      const Tensor& per_sample_weights, bool include_last_offset, std::optional<int64_t> padding_idx) {
   constexpr std::string_view op = "embedding_bag";
-  if (mode != "sum" && mode != "mean" && mode != "max")
-    refuse("{}: mode is '{}'; it may be sum, mean or max.", op, mode);
+  if (mode != "sum" && mode != "mean" && mode != "max") refuse(op, "mode is '{}'; it may be sum, mean or max.", mode);
   Bags bags = bags_of(op, input, weight, offsets, include_last_offset, padding_idx);
   const Halves halves{&weight};
   bags.rows = Halves::widened(bags.rows);
   if (per_sample_weights.defined()) {
-    if (mode != "sum") refuse("{}: per_sample_weights are for mode sum, not {}.", op, mode);
+    if (mode != "sum") refuse(op, "per_sample_weights are for mode sum, not {}.", mode);
     if (per_sample_weights.dims() != input.dims()) {
-      refuse("{}: per_sample_weights has shape {}, but input has {}.", op, per_sample_weights.dims(), input.dims());
+      refuse(op, "per_sample_weights has shape {}, but input has {}.", per_sample_weights.dims(), input.dims());
     }
     bags.rows = weighted(bags.rows, tenon::reshape(per_sample_weights, input.elements()));
   }

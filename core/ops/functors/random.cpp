@@ -28,10 +28,10 @@ Tensor numbers(OpId id, const Dims& dims, RandomRange range, DType dtype, Device
   const bool normal = id == OpId::philox_normal;
   const bool bits = id == OpId::philox_bits;
   if (bits && !holds_bits(dtype)) {
-    refuse("{}: random bits are i32, u32, i64 or u64, not {}.", op, dtype_name(dtype));
+    refuse(op, "random bits are i32, u32, i64 or u64, not {}.", dtype_name(dtype));
   }
   if (!bits && !holds_normals(dtype) && dtype != DType::f64) {
-    refuse("{}: random numbers are f32, f64, f16 or bf16, not {}.", op, dtype_name(dtype));
+    refuse(op, "random numbers are f32, f64, f16 or bf16, not {}.", dtype_name(dtype));
   }
   if (normal && dtype == DType::f64) {
     const Tensor narrow = numbers(id, dims, range, DType::f32, device);
@@ -62,7 +62,7 @@ RandomRange next(std::string_view op, const Dims& dims, DType dtype, Generator* 
   const uint64_t per_block = dtype_size(dtype) == 8 ? 2 : 4;
   const uint64_t blocks = count / per_block + (count % per_block != 0 ? 1 : 0);
   if (generator != nullptr && call_context.host_watch != nullptr) {
-    refuse("{}: a recorded program draws only from the default generator, so it cannot take one as an argument.", op);
+    refuse(op, "a recorded program draws only from the default generator, so it cannot take one as an argument.");
   }
   if (generator != nullptr) return generator->reserve(blocks);
   return call_context.host_watch != nullptr ? call_context.host_watch->draw(blocks)
@@ -71,7 +71,7 @@ RandomRange next(std::string_view op, const Dims& dims, DType dtype, Generator* 
 
 void require_floating(std::string_view op, std::string_view name, const Tensor& x) {
   require_defined(op, name, x);
-  if (!is_floating(x.dtype())) refuse("{}: {} is {} but must be floating-point.", op, name, dtype_name(x.dtype()));
+  if (!is_floating(x.dtype())) refuse(op, "{} is {} but must be floating-point.", name, dtype_name(x.dtype()));
 }
 
 // True if the elements of `x` may be read: not on an asynchronous device, where that would wait, and not in a program
@@ -107,13 +107,13 @@ void require_probabilities(std::string_view op, std::string_view name, const Ten
   const Extremes extremes = extremes_of(without_history(x));
   for (const double value : {extremes.least, extremes.most}) {
     if (!(value >= 0 && value <= 1)) {
-      refuse("{}: {} has the element {}; probabilities must be within 0 and 1.", op, name, value);
+      refuse(op, "{} has the element {}; probabilities must be within 0 and 1.", name, value);
     }
   }
 }
 
 void require_probability(std::string_view op, double p) {
-  if (!(p >= 0 && p <= 1)) refuse("{}: p is {}; it must be within 0 and 1.", op, p);
+  if (!(p >= 0 && p <= 1)) refuse(op, "p is {}; it must be within 0 and 1.", p);
 }
 
 // Throws for weights that are negative, infinite or NaN, and for a row of zeros.
@@ -123,10 +123,10 @@ void require_weights(std::string_view op, const Tensor& x) {
   const Extremes rows = extremes_of(greatest);
   for (const double value : {extremes_of(without_history(x)).least, rows.most}) {
     if (!(value >= 0 && value <= std::numeric_limits<double>::max())) {
-      refuse("{}: input has the element {}; weights must be finite and at least 0.", op, value);
+      refuse(op, "input has the element {}; weights must be finite and at least 0.", value);
     }
   }
-  if (rows.least == 0) refuse("{}: the weights of a row of input are all 0; one must be above 0.", op);
+  if (rows.least == 0) refuse(op, "the weights of a row of input are all 0; one must be above 0.");
 }
 
 // Overwrites `input` with numbers * width + start. For halves, draws and computes in f32.
@@ -206,7 +206,7 @@ Tensor philox_bits(IntList size, int64_t seed, int64_t offset, DType dtype, Devi
 }
 
 Tensor randint(int64_t low, int64_t high, IntList size, DType dtype, Device device, Generator* generator) {
-  if (high <= low) refuse("randint: high is {}; it must be above low ({}).", high, low);
+  if (high <= low) refuse("randint", "high is {}; it must be above low ({}).", high, low);
   const uint64_t count = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
   const Dims dims = shape_of("randint", size);
   constexpr uint64_t few = uint64_t{1} << 40;  // with 63 bits, the bias of a remainder is negligible
@@ -236,7 +236,7 @@ Tensor normal(const Tensor& mean, const Tensor& std, Generator* generator) {
   require_defined("normal", "std", std);
   if (at_hand(std)) {
     const double least = extremes_of(without_history(std)).least;
-    if (!(least >= 0)) refuse("normal: std has the element {}; standard deviations must be at least 0.", least);
+    if (!(least >= 0)) refuse("normal", "std has the element {}; standard deviations must be at least 0.", least);
   }
   const Tensor zeros = tenon::mul(tenon::add(mean, std), Scalar(0.0));
   const DType dtype = is_floating(zeros.dtype()) ? zeros.dtype() : DType::f32;
@@ -245,7 +245,7 @@ Tensor normal(const Tensor& mean, const Tensor& std, Generator* generator) {
 
 Tensor exponential(const Tensor& input, double lambd, Generator* generator) {
   require_defined("exponential", "input", input);
-  if (!(lambd > 0)) refuse("exponential: lambd is {}; it must be above 0.", lambd);
+  if (!(lambd > 0)) refuse("exponential", "lambd is {}; it must be above 0.", lambd);
   const DType dtype = is_floating(input.dtype()) ? input.dtype() : DType::f32;
   // u is in (0, 1), so that the result is neither infinite nor 0.
   const Tensor drawn = tenon::rand(input.dims(), dtype, input.device(), generator);
@@ -256,11 +256,11 @@ Tensor exponential(const Tensor& input, double lambd, Generator* generator) {
 // Exponential random numbers divided by weights: the least is at each position with the probability of its weight.
 Tensor multinomial(const Tensor& input, int64_t num_samples, bool replacement, Generator* generator) {
   require_defined("multinomial", "input", input);
-  if (input.rank() < 1 || input.rank() > 2) refuse("multinomial: input {} must have rank 1 or 2.", input.dims());
-  if (num_samples < 1) refuse("multinomial: num_samples is {}; it must be at least 1.", num_samples);
+  if (input.rank() < 1 || input.rank() > 2) refuse("multinomial", "input {} must have rank 1 or 2.", input.dims());
+  if (num_samples < 1) refuse("multinomial", "num_samples is {}; it must be at least 1.", num_samples);
   const int64_t places = input.dims()[input.rank() - 1];
   if (places == 0 || (!replacement && num_samples > places)) {
-    refuse("multinomial: {} samples cannot be drawn from {} places{}.", num_samples, places,
+    refuse("multinomial", "{} samples cannot be drawn from {} places{}.", num_samples, places,
            replacement ? "" : " without replacement");
   }
   const Tensor weights = is_floating(input.dtype()) ? input : tenon::cast(input, DType::f32);
@@ -291,8 +291,8 @@ Tensor randn(IntList size, DType dtype, Device device, Generator* generator) {
 }
 
 Tensor randperm(int64_t n, DType dtype, Device device, Generator* generator) {
-  if (n < 0) refuse("randperm: n is {}; it must be at least 0.", n);
-  if (!is_integer(dtype) && !is_floating(dtype)) refuse("randperm: {} does not hold numbers.", dtype_name(dtype));
+  if (n < 0) refuse("randperm", "n is {}; it must be at least 0.", n);
+  if (!is_integer(dtype) && !is_floating(dtype)) refuse("randperm", "{} does not hold numbers.", dtype_name(dtype));
   // Two of n random numbers of 64 bits are equal once in 2^65 / n^2 calls; they keep the order of their positions.
   const Dims dims = shape_of("randperm", n);
   const Tensor keys =
@@ -302,7 +302,7 @@ Tensor randperm(int64_t n, DType dtype, Device device, Generator* generator) {
 
 Tensor& uniform_(Tensor& input, double from, double to, Generator* generator) {
   require_floating("uniform_", "input", input);
-  if (!(from <= to)) refuse("uniform_: from ({}) is greater than to ({}).", from, to);
+  if (!(from <= to)) refuse("uniform_", "from ({}) is greater than to ({}).", from, to);
   spread("uniform_", OpId::philox_uniform, input, input.dtype(), to - from, from, generator);
   // The sum may have been rounded up to the end. For f32 or f64, a product without a sum never is.
   const bool rounds_up = from != 0 || (is_half(input.dtype()) && to != 1);
@@ -312,7 +312,7 @@ Tensor& uniform_(Tensor& input, double from, double to, Generator* generator) {
 
 Tensor& normal_(Tensor& input, double mean, double std, Generator* generator) {
   require_floating("normal_", "input", input);
-  if (!(std >= 0)) refuse("normal_: std is {}; it must be at least 0.", std);
+  if (!(std >= 0)) refuse("normal_", "std is {}; it must be at least 0.", std);
   return spread("normal_", OpId::philox_normal, input, DType::f32, std, mean, generator);
 }
 
@@ -329,7 +329,7 @@ Tensor randn_like(const Tensor& input, DType dtype) {
 Tensor bernoulli(const Tensor& input, Generator* generator) {
   require_defined("bernoulli", "input", input);
   if (!is_floating(input.dtype())) {
-    refuse("bernoulli: input must be floating-point probabilities, not {}.", dtype_name(input.dtype()));
+    refuse("bernoulli", "input must be floating-point probabilities, not {}.", dtype_name(input.dtype()));
   }
   require_probabilities("bernoulli", "input", input);
   return tenon::cast(tenon::lt(tenon::rand(input.dims(), DType::f32, input.device(), generator), input), input.dtype());
@@ -368,7 +368,7 @@ Tensor dropout(const Tensor& input, double p, bool training) {
 
 Tensor rrelu(const Tensor& input, double lower, double upper, bool training) {
   require_floating("rrelu", "input", input);
-  if (!(lower <= upper)) refuse("rrelu: lower ({}) is greater than upper ({}).", lower, upper);
+  if (!(lower <= upper)) refuse("rrelu", "lower ({}) is greater than upper ({}).", lower, upper);
   if (!training) return tenon::leaky_relu(input, (lower + upper) / 2);
   const Tensor slopes = tenon::add(tenon::mul(tenon::rand_like(input), Scalar(upper - lower)), Scalar(lower));
   return tenon::where(tenon::ge(input, Scalar(0)), input, tenon::mul(input, slopes));

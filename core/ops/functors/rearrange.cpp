@@ -11,7 +11,7 @@ namespace tenon::functors {
 namespace {
 
 void require_all(std::string_view op, const TensorList& tensors) {
-  if (tensors.empty()) refuse("{}: the list of tensors is empty.", op);
+  if (tensors.empty()) refuse(op, "the list of tensors is empty.");
   for (const Tensor& tensor : tensors) require_defined(op, "tensors", tensor);
 }
 
@@ -46,8 +46,8 @@ size_t part_count(int64_t sections) { return sections > 0 && sections <= kMost ?
 
 // The lengths of equal parts; if they do not divide evenly, the first parts have one more element.
 std::vector<int64_t> even_parts(std::string_view op, int64_t length, int64_t sections) {
-  if (sections < 1) refuse("{}: {} parts are not possible; there must be at least 1.", op, sections);
-  if (sections > kMost) refuse("{}: {} parts are too many; there may be at most {}.", op, sections, kMost);
+  if (sections < 1) refuse(op, "{} parts are not possible; there must be at least 1.", sections);
+  if (sections > kMost) refuse(op, "{} parts are too many; there may be at most {}.", sections, kMost);
   std::vector<int64_t> sizes(static_cast<size_t>(sections), length / sections);
   for (int64_t i = 0; i < length % sections; ++i) ++sizes[static_cast<size_t>(i)];
   return sizes;
@@ -66,7 +66,7 @@ std::vector<int64_t> parts_between(int64_t length, IntList indices) {
 
 int32_t split_axis(std::string_view op, const Tensor& input, int64_t dim, int32_t least) {
   require_defined(op, "input", input);
-  if (input.rank() < least) refuse("{}: input has shape {}; it must have rank at least {}.", op, input.dims(), least);
+  if (input.rank() < least) refuse(op, "input has shape {}; it must have rank at least {}.", input.dims(), least);
   return axis_of(op, dim, input.rank());
 }
 
@@ -76,7 +76,7 @@ int64_t across(const Tensor& input) { return input.defined() && input.rank() == 
 TensorList equal_parts(std::string_view op, const Tensor& input, int64_t sections, int64_t dim, int32_t least) {
   const int32_t axis = split_axis(op, input, dim, least);
   if (sections < 1 || input.dim(axis) % sections != 0) {
-    refuse("{}: axis {} of length {} cannot be divided into {} equal parts.", op, axis, input.dim(axis), sections);
+    refuse(op, "axis {} of length {} cannot be divided into {} equal parts.", axis, input.dim(axis), sections);
   }
   return tenon::tensor_split(input, sections, axis);
 }
@@ -95,10 +95,10 @@ Windows windows_of(std::string_view op, IntList kernel_size, IntList dilation, I
   for (int axis = 0; axis < 2; ++axis) {
     if (windows.kernel[axis] < 1 || windows.dilation[axis] < 1 || windows.stride[axis] < 1 ||
         windows.padding[axis] < 0) {
-      refuse("{}: kernel_size, dilation and stride must be at least 1 and padding at least 0.", op);
+      refuse(op, "kernel_size, dilation and stride must be at least 1 and padding at least 0.");
     }
     if (std::max({windows.kernel[axis], windows.dilation[axis], windows.stride[axis], windows.padding[axis]}) > kMost) {
-      refuse("{}: kernel_size, dilation, stride and padding may be {} at most.", op, kMost);
+      refuse(op, "kernel_size, dilation, stride and padding may be {} at most.", kMost);
     }
   }
   return windows;
@@ -211,13 +211,13 @@ size_t count_broadcast_tensors(const TensorList& tensors) { return tensors.size(
 
 TensorList meshgrid(const TensorList& tensors, std::string_view indexing) {
   require_all("meshgrid", tensors);
-  if (indexing != "ij" && indexing != "xy") refuse("meshgrid: indexing is '{}'; it may be 'ij' or 'xy'.", indexing);
+  if (indexing != "ij" && indexing != "xy") refuse("meshgrid", "indexing is '{}'; it may be 'ij' or 'xy'.", indexing);
   TensorList parts;
   const auto rank = static_cast<int32_t>(tensors.size());
   Dims dims;
   for (const Tensor& tensor : tensors) {
     if (tensor.rank() > 1)
-      refuse("meshgrid: a tensor of shape {} was given; each must have rank 0 or 1.", tensor.dims());
+      refuse("meshgrid", "a tensor of shape {} was given; each must have rank 0 or 1.", tensor.dims());
     dims.push_back(tensor.elements());
   }
   for (int32_t axis = 0; axis < rank; ++axis) {
@@ -258,21 +258,21 @@ Tensor type_as(const Tensor& input, const Tensor& other) {
 
 Tensor fliplr(const Tensor& input) {
   require_defined("fliplr", "input", input);
-  if (input.rank() < 2) refuse("fliplr: input has shape {}; it must have rank at least 2.", input.dims());
+  if (input.rank() < 2) refuse("fliplr", "input has shape {}; it must have rank at least 2.", input.dims());
   return tenon::flip(input, 1);
 }
 Tensor flipud(const Tensor& input) {
   require_defined("flipud", "input", input);
-  if (input.rank() < 1) refuse("flipud: a tensor of rank 0 has no axis.");
+  if (input.rank() < 1) refuse("flipud", "a tensor of rank 0 has no axis.");
   return tenon::flip(input, 0);
 }
 
 Tensor rot90(const Tensor& input, int64_t k, IntList dims) {
   require_defined("rot90", "input", input);
-  if (dims.size() != 2) refuse("rot90: dims has {} axes; a plane has 2.", dims.size());
+  if (dims.size() != 2) refuse("rot90", "dims has {} axes; a plane has 2.", dims.size());
   const int32_t a = axis_of("rot90", dims[0], input.rank());
   const int32_t b = axis_of("rot90", dims[1], input.rank());
-  if (a == b) refuse("rot90: dims names axis {} twice.", a);
+  if (a == b) refuse("rot90", "dims names axis {} twice.", a);
   const int64_t planes[] = {a, b};
   switch ((k % 4 + 4) % 4) {
     case 1: return tenon::transpose(tenon::flip(input, b), a, b);
@@ -285,10 +285,10 @@ Tensor rot90(const Tensor& input, int64_t k, IntList dims) {
 Tensor roll(const Tensor& input, IntList shifts, IntList dims) {
   require_defined("roll", "input", input);
   if (dims.empty()) {
-    if (shifts.size() != 1) refuse("roll: without dims there must be one shift, not {}.", shifts.size());
+    if (shifts.size() != 1) refuse("roll", "without dims there must be one shift, not {}.", shifts.size());
     return tenon::reshape(tenon::roll(tenon::reshape(input, -1), shifts, 0), ShapeOf(input).list());
   }
-  if (shifts.size() != dims.size()) refuse("roll: there are {} shifts for {} axes.", shifts.size(), dims.size());
+  if (shifts.size() != dims.size()) refuse("roll", "there are {} shifts for {} axes.", shifts.size(), dims.size());
   Tensor result = input;
   for (size_t i = 0; i < dims.size(); ++i) {
     const int32_t axis = axis_of("roll", dims[i], input.rank());
@@ -304,22 +304,22 @@ Tensor roll(const Tensor& input, IntList shifts, IntList dims) {
 Tensor repeat(const Tensor& input, IntList repeats) {
   require_defined("repeat", "input", input);
   if (repeats.size() < static_cast<size_t>(input.rank())) {
-    refuse("repeat: there are {} repeats for {} axes.", repeats.size(), input.rank());
+    refuse("repeat", "there are {} repeats for {} axes.", repeats.size(), input.rank());
   }
   return tenon::tile(input, repeats);
 }
 
 Tensor repeat_interleave(const Tensor& input, int64_t repeats, std::optional<int64_t> dim) {
   require_defined("repeat_interleave", "input", input);
-  if (repeats < 0) refuse("repeat_interleave: {} repeats are not possible; the number must be at least 0.", repeats);
+  if (repeats < 0) refuse("repeat_interleave", "{} repeats are not possible; the number must be at least 0.", repeats);
   const Tensor x = dim ? input : tenon::reshape(input, -1);
-  if (x.rank() == 0) refuse("repeat_interleave: a tensor of rank 0 has no axis.");
+  if (x.rank() == 0) refuse("repeat_interleave", "a tensor of rank 0 has no axis.");
   const int32_t axis = axis_of("repeat_interleave", dim.value_or(0), x.rank());
   if (repeats == 0) return tenon::narrow(x, axis, 0, 0);
   SymDims expanded = sizes(x), dims = expanded;
   int64_t length = 0;
   if (__builtin_mul_overflow(hint_of(dims[axis]), repeats, &length))
-    refuse("repeat_interleave: {} repeats make the axis longer than 2^63 - 1.", repeats);
+    refuse("repeat_interleave", "{} repeats make the axis longer than 2^63 - 1.", repeats);
   if (x.rank() == EP_MAX_RANK) {
     const Tensor positions = tenon::arange(length, DType::i64, x.device());
     return tenon::gather_slices(x, axis, tenon::floor_divide(positions, Scalar(repeats)));
@@ -344,7 +344,7 @@ Tensor pixel_shuffle(const Tensor& input, int64_t upscale_factor) {
   require_defined("pixel_shuffle", "input", input);
   const int64_t r = upscale_factor;
   if (r < 1 || r > kMost || input.rank() < 3 || input.dim(-3) % (r * r) != 0) {
-    refuse("pixel_shuffle: input of shape {} has no channels for squares of {} by {}.", input.dims(), r, r);
+    refuse("pixel_shuffle", "input of shape {} has no channels for squares of {} by {}.", input.dims(), r, r);
   }
   const int32_t first = input.rank() - 3;
   const int64_t channels = input.dim(-3) / (r * r), height = input.dim(-2), width = input.dim(-1);
@@ -360,7 +360,7 @@ Tensor pixel_unshuffle(const Tensor& input, int64_t downscale_factor) {
   require_defined("pixel_unshuffle", "input", input);
   const int64_t r = downscale_factor;
   if (r < 1 || input.rank() < 3 || input.dim(-2) % r != 0 || input.dim(-1) % r != 0) {
-    refuse("pixel_unshuffle: input of shape {} has no squares of {} by {}.", input.dims(), r, r);
+    refuse("pixel_unshuffle", "input of shape {} has no squares of {} by {}.", input.dims(), r, r);
   }
   const int32_t first = input.rank() - 3;
   const int64_t channels = input.dim(-3), height = input.dim(-2) / r, width = input.dim(-1) / r;
@@ -375,7 +375,7 @@ Tensor pixel_unshuffle(const Tensor& input, int64_t downscale_factor) {
 Tensor channel_shuffle(const Tensor& input, int64_t groups) {
   require_defined("channel_shuffle", "input", input);
   if (groups < 1 || input.rank() < 3 || input.dim(1) % groups != 0) {
-    refuse("channel_shuffle: input of shape {} has no {} groups of channels.", input.dims(), groups);
+    refuse("channel_shuffle", "input of shape {} has no {} groups of channels.", input.dims(), groups);
   }
   const Tensor parts =
       tenon::reshape(input, {input.dim(0), groups, input.dim(1) / groups, count_between(input, 2, input.rank())});
@@ -388,10 +388,10 @@ Tensor unfold(const Tensor& input, IntList kernel_size, IntList dilation, IntLis
   if (input.rank() == 3) {
     return tenon::squeeze(tenon::unfold(tenon::unsqueeze(input, 0), kernel_size, dilation, padding, stride), 0);
   }
-  if (input.rank() != 4) refuse("{}: input has shape {}; it must be [n, c, h, w] or [c, h, w].", op, input.dims());
+  if (input.rank() != 4) refuse(op, "input has shape {}; it must be [n, c, h, w] or [c, h, w].", input.dims());
   const Windows w = windows_of(op, kernel_size, dilation, padding, stride);
   const int64_t counts[2] = {count_of(w, 0, input.dim(2)), count_of(w, 1, input.dim(3))};
-  if (counts[0] == 0 || counts[1] == 0) refuse("{}: no window fits into input of shape {}.", op, input.dims());
+  if (counts[0] == 0 || counts[1] == 0) refuse(op, "no window fits into input of shape {}.", input.dims());
   const int64_t borders[] = {w.padding[1], w.padding[1], w.padding[0], w.padding[0]};
   const Tensor padded = w.padding[0] + w.padding[1] == 0 ? input : tenon::pad(input, IntList(borders));
   const Tensor positions = window_positions(w, counts, padded.dim(3), input.device());
@@ -413,7 +413,7 @@ Tensor fold(const Tensor& input, IntList output_size, IntList kernel_size, IntLi
   const int64_t counts[2] = {count_of(w, 0, size[0]), count_of(w, 1, size[1])};
   const int64_t inside = w.kernel[0] * w.kernel[1], windows = counts[0] * counts[1];
   if (input.rank() != 3 || input.dim(1) % inside != 0 || input.dim(2) != windows) {
-    refuse("{}: input has shape {}; it must be [n, c * {}, {}].", op, input.dims(), inside, windows);
+    refuse(op, "input has shape {}; it must be [n, c * {}, {}].", input.dims(), inside, windows);
   }
   const int64_t channels = input.dim(1) / inside;
   const int64_t height = size[0] + 2 * w.padding[0], width = size[1] + 2 * w.padding[1];

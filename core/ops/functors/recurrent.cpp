@@ -13,14 +13,14 @@ int32_t cell_of(std::string_view op, std::string_view name) {
   if (name == "tanh") return EP_CELL_TANH;
   if (name == "relu") return EP_CELL_RELU;
   if (name == "gru") return EP_CELL_GRU;
-  refuse("{}: cell is '{}'; it may be tanh, relu or gru.", op, name);
+  refuse(op, "cell is '{}'; it may be tanh, relu or gru.", name);
 }
 
 int64_t gates_of(int32_t cell) { return cell == EP_CELL_LSTM ? 4 : cell == EP_CELL_GRU ? 3 : 1; }
 
 void require_dims(std::string_view op, std::string_view name, const Tensor& tensor, const Dims& dims) {
   if (!tensor.defined() || tensor.dims() == dims) return;
-  refuse("{}: {} has shape {}; it must have {}.", op, name, tensor.dims(), dims);
+  refuse(op, "{} has shape {}; it must have {}.", name, tensor.dims(), dims);
 }
 
 struct Inputs {
@@ -32,16 +32,16 @@ void prepare(std::string_view op, int32_t cell, double clip, Inputs* in) {
   require_defined(op, "input", in->input);
   require_defined(op, "weight", in->weight);
   require_defined(op, "recurrent_weight", in->recurrent_weight);
-  if (in->input.rank() != 3) refuse("{}: input of shape {} must be [steps, batch, features].", op, in->input.dims());
+  if (in->input.rank() != 3) refuse(op, "input of shape {} must be [steps, batch, features].", in->input.dims());
   if (in->recurrent_weight.rank() != 2) {
-    refuse("{}: recurrent_weight of shape {} must have rank 2.", op, in->recurrent_weight.dims());
+    refuse(op, "recurrent_weight of shape {} must have rank 2.", in->recurrent_weight.dims());
   }
-  if (is_empty(in->input)) refuse("{}: input of shape {} has no elements.", op, in->input.dims());
-  if (!(clip >= 0)) refuse("{}: clip is {}; it must be at least 0.", op, clip);
+  if (is_empty(in->input)) refuse(op, "input of shape {} has no elements.", in->input.dims());
+  if (!(clip >= 0)) refuse(op, "clip is {}; it must be at least 0.", clip);
   const int64_t batch = in->input.dims()[1];
   const int64_t width = in->recurrent_weight.dims()[1];
   const int64_t rows = gates_of(cell) * width;
-  if (width == 0) refuse("{}: recurrent_weight of shape {} has no elements.", op, in->recurrent_weight.dims());
+  if (width == 0) refuse(op, "recurrent_weight of shape {} has no elements.", in->recurrent_weight.dims());
   require_dims(op, "weight", in->weight, {rows, in->input.dims()[2]});
   require_dims(op, "recurrent_weight", in->recurrent_weight, {rows, width});
   require_dims(op, "bias", in->bias, {rows});
@@ -138,15 +138,15 @@ struct Network {
 void check_network(const Network& net, const Tensor& input, const Tensor& hx, const TensorList& params) {
   require_defined(net.op, "input", input);
   require_defined(net.op, "hx", hx);
-  if (input.rank() != 3) refuse("{}: input of shape {} must have rank 3.", net.op, input.dims());
-  if (net.num_layers < 1) refuse("{}: num_layers is {}; it must be at least 1.", net.op, net.num_layers);
+  if (input.rank() != 3) refuse(net.op, "input of shape {} must have rank 3.", input.dims());
+  if (net.num_layers < 1) refuse(net.op, "num_layers is {}; it must be at least 1.", net.num_layers);
   const int64_t layers = net.num_layers * (net.bidirectional ? 2 : 1);
   const int64_t each = net.has_biases ? 4 : 2;
   if (static_cast<int64_t>(params.size()) != layers * each) {
-    refuse("{}: {} params were given, but {} layers want {} each.", net.op, params.size(), layers, each);
+    refuse(net.op, "{} params were given, but {} layers want {} each.", params.size(), layers, each);
   }
   if (hx.rank() != 3 || hx.dims()[0] != layers) {
-    refuse("{}: hx of shape {} must be [{}, batch, width].", net.op, hx.dims(), layers);
+    refuse(net.op, "hx of shape {} must be [{}, batch, width].", hx.dims(), layers);
   }
 }
 
@@ -189,7 +189,7 @@ std::tuple<Tensor, Tensor> recurrent_layer(const Tensor& input, const Tensor& we
   RecurrentAttributes attributes{};
   attributes.layer.cell = cell_of(op, cell);
   if (linear_before_reset && attributes.layer.cell != EP_CELL_GRU) {
-    refuse("{}: cell {} takes no linear_before_reset.", op, cell);
+    refuse(op, "cell {} takes no linear_before_reset.", cell);
   }
   attributes.layer.flags = (reverse ? EP_RECURRENT_FLAG_REVERSE : 0) | (torch_gates ? EP_RECURRENT_FLAG_TORCH : 0) |
                            (linear_before_reset ? EP_RECURRENT_FLAG_LINEAR_BEFORE_RESET : 0);
@@ -230,7 +230,7 @@ std::tuple<Tensor, Tensor, Tensor> lstm(const Tensor& input, const Tensor& hx, c
   if (hx.defined()) {
     const Dims& hidden = hx.dims();  // read in this order, since a recording notes it
     const Dims& cell = cx.dims();
-    if (cell != hidden) refuse("lstm: cx of shape {} must have the shape of hx, {}.", cell, hidden);
+    if (cell != hidden) refuse("lstm", "cx of shape {} must have the shape of hx, {}.", cell, hidden);
   }
   const State end =
       run_network({"lstm", EP_CELL_LSTM, has_biases, num_layers, dropout, train, bidirectional, batch_first}, input, hx,

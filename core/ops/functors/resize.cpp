@@ -18,7 +18,7 @@ int32_t choice(std::string_view what, std::string_view given, std::initializer_l
     if (name == given) return value;
     all.append(all.empty() ? "" : ", ").append(name);
   }
-  refuse("resize: {} is '{}'; it may be {}.", what, given, all);
+  refuse("resize", "{} is '{}'; it may be {}.", what, given, all);
 }
 
 // For axes that are not resized: point i is at element i.
@@ -38,7 +38,7 @@ Tensor resized(std::string_view op, const Tensor& input, const ResizeAttributes&
   if (!is_empty(input)) return apply(OpId::resize, {&input}, &attributes, {&fill, 1});
   const Dims dims = attributes.dims.dims();
   if (element_count(dims) != 0) {
-    refuse("{}: input of shape {} has no elements, but the result would.", op, input.dims());
+    refuse(op, "input of shape {} has no elements, but the result would.", input.dims());
   }
   return with_history_of(input, tenon::zeros(dims, input.dtype(), input.device()));
 }
@@ -49,11 +49,11 @@ Tensor resize(const Tensor& input, int64_t dim, int64_t size, double scale, doub
               std::string_view rounding, bool half_pixel, double cubic, bool antialias, bool exclude_outside,
               std::optional<double> fill) {
   require_defined("resize", "input", input);
-  if (input.rank() < 1) refuse("resize: input has rank 0; it must have at least 1.");
+  if (input.rank() < 1) refuse("resize", "input has rank 0; it must have at least 1.");
   const int32_t axis = axis_of("resize", dim, input.rank());
-  if (size < 0) refuse("resize: size is {}; it must not be negative.", size);
+  if (size < 0) refuse("resize", "size is {}; it must not be negative.", size);
   if (!(scale >= 0) || !std::isfinite(scale) || !std::isfinite(offset)) {
-    refuse("resize: scale {} and offset {} must be finite, scale at least 0.", scale, offset);
+    refuse("resize", "scale {} and offset {} must be finite, scale at least 0.", scale, offset);
   }
   ResizeAttributes attributes = unchanged(input, half_pixel);
   ep_resize_attributes& grid = attributes.grid;
@@ -61,7 +61,7 @@ Tensor resize(const Tensor& input, int64_t dim, int64_t size, double scale, doub
   const bool nearest = grid.mode == EP_RESIZE_NEAREST;
   if (nearest) grid.round = choice("rounding", rounding, {"floor", "ceil", "prefer_floor", "prefer_ceil"});
   if (!nearest && !is_floating(input.dtype())) {
-    refuse("resize: mode {} takes floating-point elements, not {}.", mode, dtype_name(input.dtype()));
+    refuse("resize", "mode {} takes floating-point elements, not {}.", mode, dtype_name(input.dtype()));
   }
   if (grid.mode == EP_RESIZE_CUBIC) grid.cubic = cubic;
   if (antialias && !nearest) grid.flags |= EP_RESIZE_FLAG_ANTIALIAS;
@@ -104,13 +104,13 @@ Tensor interpolate(const Tensor& input, IntList size, std::optional<double> scal
   constexpr std::string_view op = "interpolate";
   require_defined(op, "input", input);
   const int32_t spatial = window::spatial_rank(op, input);
-  if (size.empty() == !scale_factor.has_value()) refuse("interpolate: give either size or scale_factor.");
+  if (size.empty() == !scale_factor.has_value()) refuse("interpolate", "give either size or scale_factor.");
   int64_t sizes[window::kMaxSpatialRank];
   if (!size.empty()) {
     window::per_axis(op, "size", size, spatial, sizes);
   } else {
     if (!(*scale_factor > 0) || !std::isfinite(*scale_factor)) {
-      refuse("interpolate: scale_factor is {}; it must be above 0 and finite.", *scale_factor);
+      refuse("interpolate", "scale_factor is {}; it must be above 0 and finite.", *scale_factor);
     }
     for (int32_t i = 0; i < spatial; ++i) {
       sizes[i] = static_cast<int64_t>(std::floor(static_cast<double>(input.dims()[i + 2]) * *scale_factor));
@@ -124,10 +124,10 @@ Tensor interpolate(const Tensor& input, IntList size, std::optional<double> scal
   const bool linear = mode == (spatial == 1 ? "linear" : spatial == 2 ? "bilinear" : "trilinear");
   const bool cubic = mode == "bicubic" && spatial == 2;
   if (!nearest && !linear && !cubic) {
-    refuse("interpolate: mode is '{}', which is not possible for input {} with {} spatial axes.", mode, input.dims(),
+    refuse("interpolate", "mode is '{}', which is not possible for input {} with {} spatial axes.", mode, input.dims(),
            spatial);
   }
-  if (align_corners && nearest) refuse("interpolate: mode {} takes no align_corners.", mode);
+  if (align_corners && nearest) refuse("interpolate", "mode {} takes no align_corners.", mode);
   // With antialias, positions refer to the centres of elements, even if corners are aligned.
   const bool half = exact || (!nearest && (antialias || !align_corners));
   ResizeAttributes attributes = unchanged(input, half);

@@ -26,7 +26,7 @@ Tensor scatter_elements(std::string_view op, int32_t how, const Tensor& input, i
                           IntList());
   }
   if (indices.rank() != input.rank() || updates.rank() != input.rank()) {
-    refuse("{}: input, index and src have ranks {}, {} and {}; they must be equal.", op, input.rank(), indices.rank(),
+    refuse(op, "input, index and src have ranks {}, {} and {}; they must be equal.", input.rank(), indices.rank(),
            updates.rank());
   }
   Tensor part = updates;
@@ -34,7 +34,7 @@ Tensor scatter_elements(std::string_view op, int32_t how, const Tensor& input, i
     const SymDim length = size_at(indices, k);
     const SymDim most = size_at(updates, k);
     if (!expect(length <= most)) {
-      refuse("{}: index of shape {} is longer than src of shape {}.", op, sizes(indices), sizes(updates));
+      refuse(op, "index of shape {} is longer than src of shape {}.", sizes(indices), sizes(updates));
     }
     if (!identical(length, most) && length < most) part = sized::narrow(part, k, 0, length);
   }
@@ -46,7 +46,7 @@ Tensor scatter_slices(std::string_view op, int32_t how, const Tensor& input, int
                       const Tensor& source, bool from_end = false) {
   require_defined(op, "input", input);
   require_defined(op, "source", source);
-  if (index.defined() && index.rank() > 1) refuse("{}: index has rank {}; it must be a list.", op, index.rank());
+  if (index.defined() && index.rank() > 1) refuse(op, "index has rank {}; it must be a list.", index.rank());
   const Tensor indices =
       tenon::reshape(from_end ? as_index(op, "index", index) : as_index_from_start(op, "index", index), -1);
   const Tensor updates = tenon::cast(source, input.dtype());
@@ -91,7 +91,7 @@ Tensor scatter_at(std::string_view op, int32_t mode, int32_t how, const Tensor& 
   ScatterAttributes attributes{};
   attributes.scatter = {axis, mode, how, 0};
   if (!is_empty(index) && size_at(input, axis) == 0) {
-    refuse("{}: axis {} of input has length 0, so every index is out of range.", op, axis);
+    refuse(op, "axis {} of input has length 0, so every index is out of range.", axis);
   }
   if (is_empty(src)) return with_history_of(src, tenon::clone(input));
   if (input.dtype() != DType::boolean || how == EP_SCATTER_ASSIGN)
@@ -130,9 +130,9 @@ Tensor scatter_reduce(const Tensor& input, int64_t dim, const Tensor& index, con
   const Reduction* found = std::find_if(std::begin(kReductions), std::end(kReductions),
                                         [&](const Reduction& one) { return one.name == reduce; });
   if (found == std::end(kReductions)) {
-    refuse("{}: reduce is '{}'; it may be 'sum', 'prod', 'mean', 'amax' or 'amin'.", op, reduce);
+    refuse(op, "reduce is '{}'; it may be 'sum', 'prod', 'mean', 'amax' or 'amin'.", reduce);
   }
-  if (reduce == "mean" && input.dtype() == DType::boolean) refuse("{}: bool elements have no mean.", op);
+  if (reduce == "mean" && input.dtype() == DType::boolean) refuse(op, "bool elements have no mean.");
   Tensor start = input;
   if (!include_self) start = tenon::scatter(input, dim, index, neutral(found->how, input.dtype()));
   const Tensor sums = scatter_elements(op, found->how, start, dim, index, src);
@@ -154,15 +154,15 @@ Tensor scatter_nd(const Tensor& input, const Tensor& indices, const Tensor& upda
                                         [&](const Reduction& one) { return one.name == reduce; });
   const bool known = found != std::end(kReductions) && reduce != "mean";
   if (!known && reduce != "none") {
-    refuse("{}: reduce is '{}'; it may be 'none', 'sum', 'prod', 'amax' or 'amin'.", op, reduce);
+    refuse(op, "reduce is '{}'; it may be 'none', 'sum', 'prod', 'amax' or 'amin'.", reduce);
   }
   const int64_t count = places.rank() == 0 ? 0 : places.dim(-1);
   if (count < 1 || batch_dims < 0 || batch_dims >= places.rank() || batch_dims + count > input.rank()) {
-    refuse("{}: {} coordinates after {} batch axes do not fit input of shape {} and indices of shape {}.", op, count,
+    refuse(op, "{} coordinates after {} batch axes do not fit input of shape {} and indices of shape {}.", count,
            batch_dims, input.dims(), places.dims());
   }
   const int64_t rank = places.rank() - 1 + input.rank() - batch_dims - count;
-  if (updates.rank() != rank) refuse("{}: updates has rank {}; it must be {}.", op, updates.rank(), rank);
+  if (updates.rank() != rank) refuse(op, "updates has rank {}; it must be {}.", updates.rank(), rank);
   const Tensor source = tenon::cast(updates, input.dtype());
   const int32_t how = known ? found->how : EP_SCATTER_ASSIGN;
   if (rank == 0) {
@@ -197,7 +197,7 @@ Tensor put(const Tensor& input, const Tensor& index, const Tensor& source, bool 
   require_defined(op, "index", index);
   require_defined(op, "source", source);
   if (index.elements() != source.elements()) {
-    refuse("{}: source has {} elements, but index has {}.", op, source.elements(), index.elements());
+    refuse(op, "source has {} elements, but index has {}.", source.elements(), index.elements());
   }
   const Tensor flat = scatter_slices(op, accumulate ? EP_SCATTER_ADD : EP_SCATTER_ASSIGN, tenon::reshape(input, -1), 0,
                                      tenon::reshape(index, -1), tenon::reshape(source, -1), true);
@@ -219,8 +219,8 @@ Tensor index_copy(const Tensor& input, int64_t dim, const Tensor& index, const T
 Tensor slice_scatter(const Tensor& input, const Tensor& src, int64_t dim, std::optional<int64_t> start,
                      std::optional<int64_t> end, int64_t step) {
   const Tensor part = as_part("slice_scatter", input, src);
-  if (input.rank() == 0) refuse("slice_scatter: a tensor of rank 0 has no axis to slice.");
-  if (step < 1) refuse("slice_scatter: step is {}; it must be at least 1.", step);
+  if (input.rank() == 0) refuse("slice_scatter", "a tensor of rank 0 has no axis to slice.");
+  if (step < 1) refuse("slice_scatter", "step is {}; it must be at least 1.", step);
   SliceAttributes attributes{};
   attributes.axis = axis_of("slice_scatter", dim, input.rank());
   attributes.start = start.value_or(0);

@@ -36,7 +36,7 @@ void check_out(std::string_view op, const Tensor& out, DType dtype, std::span<co
     if (input != nullptr) dims = value_or_throw(infer::broadcast(op, dims, input->dims()));
   }
   if (!(out.dims() == dims) || out.dtype() != dtype) {
-    refuse("{}: the result is {} {}, but it is to be written into {} {}.", op, dtype_name(dtype), dims,
+    refuse(op, "the result is {} {}, but it is to be written into {} {}.", dtype_name(dtype), dims,
            dtype_name(out.dtype()), out.dims());
   }
 }
@@ -54,7 +54,7 @@ Tensor ternary(OpId id, Tensor* out, const Operand& a, const Operand& b, const O
 Tensor choose(Tensor* out, const Tensor& condition, const Operand& input, const Operand& other) {
   require_defined("where", "condition", condition);
   if (condition.dtype() != DType::boolean) {
-    refuse("where: the condition must be bool, not {}.", dtype_name(condition.dtype()));
+    refuse("where", "the condition must be bool, not {}.", dtype_name(condition.dtype()));
   }
   const DType dtype = joint_dtype(input, other);
   if (input.tensor != nullptr || other.tensor != nullptr)
@@ -99,7 +99,7 @@ Tensor masked_fill(const Tensor& input, const Tensor& mask, Scalar value) {
 
 Tensor clamp(Tensor* out, const Tensor& input, std::optional<Scalar> min, std::optional<Scalar> max) {
   require_defined("clamp", "input", input);
-  if (!min && !max) refuse("clamp: both min and max are absent.");
+  if (!min && !max) refuse("clamp", "both min and max are absent.");
   if (!max) return binary_to(OpId::maximum, out, input, *min);
   if (!min) return binary_to(OpId::minimum, out, input, *max);
   const bool absorbed = elementwise::absorbs(input, *min) && elementwise::absorbs(input, *max);
@@ -110,7 +110,7 @@ Tensor clamp(Tensor* out, const Tensor& input, std::optional<Scalar> min, std::o
 
 Tensor clamp(Tensor* out, const Tensor& input, const Tensor& min, const Tensor& max) {
   require_defined("clamp", "input", input);
-  if (!min.defined() && !max.defined()) refuse("clamp: both min and max are absent.");
+  if (!min.defined() && !max.defined()) refuse("clamp", "both min and max are absent.");
   if (!max.defined()) return binary_to(OpId::maximum, out, input, min);
   if (!min.defined()) return binary_to(OpId::minimum, out, input, max);
   const DType dtype = numeric("clamp", promote(promote_tensors(input, min), promote_tensors(input, max)));

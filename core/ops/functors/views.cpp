@@ -61,9 +61,9 @@ Tensor viewed_open(OpId id, const Tensor& input, const SymDims& target) {
   const TensorImpl& impl = *input.impl();
   const bool copies = !impl.contiguous && !infer::reshape_strides({impl.dims, impl.strides, 0}, hints);
   if (copies && id == OpId::view) {
-    throw Error(Code::invalid_argument,
-                fmt::format("view: a tensor of shape {} and strides {} cannot be seen as shape {} without a copy.",
-                            impl.dims, impl.strides, hints),
+    throw Error(Subject{"view"}, Code::invalid_argument,
+                fmt::format("a tensor of shape {} and strides {} cannot be seen as shape {} without a copy.", impl.dims,
+                            impl.strides, hints),
                 "Use reshape(), which copies where it must.");
   }
   const Tensor source = copies ? tenon::contiguous(input) : input;
@@ -123,8 +123,8 @@ bool needs_copy(const Tensor& input, const Dims& target) {
   const Dims asked = dims_of("view", size);
   const Dims target = value_or_throw(infer::reshape("view", input.dims(), {asked.data(), asked.size()}));
   if (needs_copy(input, target)) {
-    throw Error(Code::invalid_argument,
-                fmt::format("view: a tensor of shape {} and strides {} cannot be seen as shape {} without a copy.",
+    throw Error(Subject{"view"}, Code::invalid_argument,
+                fmt::format("a tensor of shape {} and strides {} cannot be seen as shape {} without a copy.",
                             input.dims(), input.strides(), target),
                 "Use reshape(), which copies where it must.");
   }
@@ -200,21 +200,21 @@ Tensor transpose(const Tensor& input, int64_t dim0, int64_t dim1) {
 
 Tensor t(const Tensor& input) {
   require_defined("t", "input", input);
-  if (input.rank() > 2) refuse("t: a tensor of rank {} is not a matrix; use transpose.", input.rank());
+  if (input.rank() > 2) refuse("t", "a tensor of rank {} is not a matrix; use transpose.", input.rank());
   return input.rank() < 2 ? input : tenon::transpose(input, 0, 1);
 }
 
 Tensor movedim(const Tensor& input, IntList source, IntList destination) {
   require_defined("movedim", "input", input);
   if (source.size() != destination.size()) {
-    refuse("movedim: {} axes cannot move to {} positions.", source.size(), destination.size());
+    refuse("movedim", "{} axes cannot move to {} positions.", source.size(), destination.size());
   }
   Dims axes = Dims::filled(input.rank(), -1);
   uint32_t moved = 0;
   for (size_t i = 0; i < source.size(); ++i) {
     const int32_t from = axis_of("movedim", source[i], input.rank());
     const int32_t to = axis_of("movedim", destination[i], input.rank());
-    if ((moved >> from & 1) != 0 || axes[to] >= 0) refuse("movedim: an axis or a position is named twice.");
+    if ((moved >> from & 1) != 0 || axes[to] >= 0) refuse("movedim", "an axis or a position is named twice.");
     moved |= 1u << from;
     axes[to] = from;
   }
@@ -272,7 +272,7 @@ Tensor expand_as(const Tensor& input, const Tensor& other) {
 
 Tensor slice(const Tensor& input, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) {
   require_defined("slice", "input", input);
-  if (input.rank() == 0) refuse("slice: a tensor of rank 0 has no axis to slice.");
+  if (input.rank() == 0) refuse("slice", "a tensor of rank 0 has no axis to slice.");
   const int32_t axis = axis_of("slice", dim, input.rank());
   const int64_t first = start.value_or(step < 0 ? INT64_MAX : 0);
   const int64_t last = end.value_or(step < 0 ? INT64_MIN : INT64_MAX);
@@ -282,13 +282,13 @@ Tensor slice(const Tensor& input, int64_t dim, std::optional<int64_t> start, std
 
 Tensor narrow(const Tensor& input, int64_t dim, int64_t start, int64_t length) {
   require_defined("narrow", "input", input);
-  if (input.rank() == 0) refuse("narrow: a tensor of rank 0 has no axis to narrow.");
+  if (input.rank() == 0) refuse("narrow", "a tensor of rank 0 has no axis to narrow.");
   const int32_t axis = axis_of("narrow", dim, input.rank());
   if (is_open(input)) return sized::narrow(input, axis, SymDim::saturated(start), SymDim::saturated(length));
   const int64_t size = input.dims()[axis];
   const int64_t first = start < 0 ? start + size : start;
   if (first < 0 || length < 0 || first > size - length) {
-    refuse("narrow: {} elements from {} are not all inside axis {} of length {}.", length, start, axis, size);
+    refuse("narrow", "{} elements from {} are not all inside axis {} of length {}.", length, start, axis, size);
   }
   return forward_slice(input, axis, first, first + length, 1);
 }
@@ -352,20 +352,20 @@ Sized<SliceAttributes> slice_attributes(int32_t axis, SymDim start, SymDim end, 
 
 Tensor slice(const Tensor& input, int64_t dim, SymDim start, SymDim end, int64_t step) {
   functors::require_defined("slice", "input", input);
-  if (input.rank() == 0) refuse("slice: a tensor of rank 0 has no axis to slice.");
-  if (step < 1) refuse("slice: step is {}; it must be at least 1.", step);
+  if (input.rank() == 0) refuse("slice", "a tensor of rank 0 has no axis to slice.");
+  if (step < 1) refuse("slice", "step is {}; it must be at least 1.", step);
   const int32_t axis = axis_of("slice", dim, input.rank());
   return apply(OpId::slice, {&input}, slice_attributes(axis, start, end, step));
 }
 
 Tensor narrow(const Tensor& input, int64_t dim, SymDim start, SymDim length) {
   functors::require_defined("narrow", "input", input);
-  if (input.rank() == 0) refuse("narrow: a tensor of rank 0 has no axis to narrow.");
+  if (input.rank() == 0) refuse("narrow", "a tensor of rank 0 has no axis to narrow.");
   const int32_t axis = axis_of("narrow", dim, input.rank());
   const SymDim size = size_at(input, axis);
   const SymDim first = start < 0 ? start + size : start;
   if (!expect(0 <= first) || !expect(0 <= length) || !expect(first + length <= size)) {
-    refuse("narrow: {} elements from {} are not all inside axis {} of length {}.", length, start, axis, size);
+    refuse("narrow", "{} elements from {} are not all inside axis {} of length {}.", length, start, axis, size);
   }
   return apply(OpId::slice, {&input}, slice_attributes(axis, first, first + length, 1));
 }

@@ -10,8 +10,7 @@ using functors::refuse;
 int32_t spatial_rank(std::string_view op, const Tensor& input) {
   const int32_t spatial = input.rank() - 2;
   if (spatial < 1 || spatial > kMaxSpatialRank) {
-    refuse("{}: input of shape {} has no batch, channels and one to {} spatial axes.", op, input.dims(),
-           kMaxSpatialRank);
+    refuse(op, "input of shape {} has no batch, channels and one to {} spatial axes.", input.dims(), kMaxSpatialRank);
   }
   return spatial;
 }
@@ -19,14 +18,14 @@ int32_t spatial_rank(std::string_view op, const Tensor& input) {
 int32_t spatial_rank(std::string_view op, const Tensor& input, const Tensor& weight) {
   const int32_t spatial = spatial_rank(op, input);
   if (weight.rank() != input.rank()) {
-    refuse("{}: weight of shape {} has another rank than input of shape {}.", op, weight.dims(), input.dims());
+    refuse(op, "weight of shape {} has another rank than input of shape {}.", weight.dims(), input.dims());
   }
   return spatial;
 }
 
 void per_axis(std::string_view op, std::string_view name, IntList list, int32_t spatial, int64_t* values) {
   if (list.size() != 1 && list.size() != static_cast<size_t>(spatial)) {
-    refuse("{}: {} has {} numbers; it needs 1 or {}.", op, name, list.size(), spatial);
+    refuse(op, "{} has {} numbers; it needs 1 or {}.", name, list.size(), spatial);
   }
   for (int32_t i = 0; i < spatial; ++i) values[i] = list[list.size() == 1 ? 0 : static_cast<size_t>(i)];
 }

@@ -14,8 +14,8 @@ Status infer_cast(const Call& call, typename Call::Meta* outputs) {
   const auto& attributes = call.template attributes_as<CastAttributes>();
   const int32_t rank = call.inputs[0]->rank();
   if (attributes.channels_last != 0 && (rank < 3 || rank > 5)) {
-    return Status(Code::invalid_argument,
-                  fmt::format("cast: a tensor with channels last has rank 3 to 5, but input has rank {}.", rank));
+    return Status(Subject{"cast"}, Code::invalid_argument,
+                  fmt::format("a tensor with channels last has rank 3 to 5, but input has rank {}.", rank));
   }
   outputs->dtype = attributes.dtype;
   outputs->dims = call.inputs[0]->dims();

@@ -16,19 +16,19 @@ Result<DType> compute_dtype(const Call& call) {
     if (input == nullptr) continue;
     const bool condition = i == 0 && call.op->cond_first;
     if (condition && input->dtype() != DType::boolean) {
-      return Status(Code::invalid_argument,
-                    fmt::format("{}: the condition is {}, not bool.", call.op->name, dtype_name(input->dtype())));
+      return Status(Subject{call.op->name}, Code::invalid_argument,
+                    fmt::format("the condition is {}, not bool.", dtype_name(input->dtype())));
     }
     if (condition) continue;
     if (dtype == DType::none) dtype = input->dtype();
     if (dtype != input->dtype()) {
-      return Status(Code::invalid_argument,
-                    fmt::format("{}: arguments of dtype {} and {} are mixed; cast them to one dtype.", call.op->name,
-                                dtype_name(dtype), dtype_name(input->dtype())));
+      return Status(Subject{call.op->name}, Code::invalid_argument,
+                    fmt::format("arguments of dtype {} and {} are mixed; cast them to one dtype.", dtype_name(dtype),
+                                dtype_name(input->dtype())));
     }
   }
   if (dtype == DType::none) {
-    return Status(Code::invalid_argument, fmt::format("{}: no argument is a tensor.", call.op->name));
+    return Status(Subject{call.op->name}, Code::invalid_argument, "no argument is a tensor.");
   }
   return dtype;
 }

@@ -54,9 +54,9 @@ Status give_strided(const OpCall& call, const Dims& dims, TensorImpl* output) {
   infer::View view = layout(call);
   const std::optional<Dims> strides = infer::reshape_strides(view, dims);
   if (!strides) {
-    return Status(Code::invalid_argument,
-                  fmt::format("{}: shape {} with strides {} cannot be seen as {} without a copy.", call.op->name,
-                              view.dims, view.strides, dims));
+    return Status(
+        Subject{call.op->name}, Code::invalid_argument,
+        fmt::format("shape {} with strides {} cannot be seen as {} without a copy.", view.dims, view.strides, dims));
   }
   view.strides = *strides;
   view.dims = dims;

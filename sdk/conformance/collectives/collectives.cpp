@@ -542,16 +542,15 @@ int check_collectives(const std::string& path, const Settings& settings, double 
     Status status = test.run(ranks);
     const Status violation = ranks.host.take_violation();
     if (status.ok() || status.code() == skip_code)
-      status = violation.ok() ? status : broken("J06", "{}", violation.message());
+      status = violation.ok() ? status : broken("J06", "{}", without_rule(violation).message());
     const bool is_skipped = status.code() == skip_code;
     if (status.ok()) ++passed;
     if (is_skipped) ++left_out;
     const std::string who = fmt::format("rank {}", ranks.rank());
     if (!status.ok() && !is_skipped) {
       ++failed;
-      const std::string_view rule = rule_in(status.message()).empty() ? test.rule : std::string_view();
-      const std::string sentence = rule.empty() ? status.message() : with_rule(status.message(), rule);
-      std::printf("%s: FAILED %s: %s\n", who.c_str(), std::string(test.name).c_str(), sentence.c_str());
+      std::printf("%s: FAILED %s: %s\n", who.c_str(), std::string(test.name).c_str(),
+                  with_default_rule(status, test.rule).message().c_str());
     } else if (verbose && ranks.rank() == 0) {
       std::printf("%s: %s %s\n", who.c_str(), is_skipped ? "skipped" : "passed", std::string(test.name).c_str());
     }

@@ -55,11 +55,11 @@ struct Maker {
       if (stopped.code() == Code::internal) return stopped;
       if (!stopped.ok()) {
         return broken("E04", "{} was asked to stop and answered '{}': {}", name, code_name(stopped.code()),
-                      stopped.message());
+                      without_rule(stopped).message());
       }
       const Status again = once(subject, -1, &ignored).status();
       if (again.ok()) continue;
-      return broken("E04", "after it was asked to stop, the same {} fails: {}", name, again.message());
+      return broken("E04", "after it was asked to stop, the same {} fails: {}", name, without_rule(again).message());
     }
     return all;
   }
@@ -80,8 +80,8 @@ Result<int64_t> stop_primitives(Subject& subject) {
     if (asked.value() == 0 || !sound) return Status();
     const Status ran = run_case(subject, stream, sample);
     if (ran.ok() || ran.code() == skip_code) return Status();
-    if (rule_in(ran.message()) == "S01") return ran;  // wrong at random, not because of the cancelled call
-    return broken("E04", "after a cancelled create: {}", ran.message());
+    if (ran.parts().rule == "S01") return ran;  // wrong at random, not because of the cancelled call
+    return broken("E04", "after a cancelled create: {}", without_rule(ran).message());
   });
   if (!status.ok()) return status;
   return questions;

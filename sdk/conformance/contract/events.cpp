@@ -53,7 +53,7 @@ Status events_never_recorded(Subject& subject) {
   const auto must = [&](const char* name, const auto& call) {
     const Status status = refuses(subject, name, {Code::invalid_argument}, call);
     if (status.ok()) return status;
-    return broken("S02", "{} of an event that was never recorded: {}", name, status.message());
+    return broken("S02", "{} of an event that was never recorded: {}", name, without_rule(status).message());
   };
   TENON_RETURN_IF_ERROR(must("event_query", query));
   TENON_RETURN_IF_ERROR(must("event_host_wait", host_wait));
@@ -101,7 +101,8 @@ Status events_time_out(Subject& subject) {
   const Status at_once = subject.call("event_host_wait", subject.ops.event_host_wait, event.get(), uint64_t{0});
   if (at_once.ok() && !work.done()) return broken("S04", "event_host_wait answered ok before the work was done");
   if (!at_once.ok() && at_once.code() != Code::timeout) {
-    return broken("S03", "event_host_wait(0) answered '{}': {}", code_name(at_once.code()), at_once.message());
+    return broken("S03", "event_host_wait(0) answered '{}': {}", code_name(at_once.code()),
+                  without_rule(at_once).message());
   }
   TENON_RETURN_IF_ERROR(subject.call("event_host_wait", subject.ops.event_host_wait, event.get(), ~uint64_t{0}));
   return work.done() ? Status() : broken("S04", "event_host_wait answered ok before the work was done");
@@ -195,7 +196,7 @@ Status events_outlive_stream(Subject& subject) {
   for (const Status& answer : answers) {
     if (!answer.ok()) {
       return broken("S07", "the stream that recorded an event was synchronised and destroyed, and then: {}",
-                    answer.message());
+                    without_rule(answer).message());
     }
   }
   TENON_RETURN_IF_ERROR(later.submit(stays, 98));

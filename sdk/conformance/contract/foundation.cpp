@@ -88,10 +88,10 @@ Status look(const Target& target) {
   return {};
 }
 
-// True for rules whose tests compare results of work. This includes E03, since work on indices that have not arrived
-// yet raises unexpected faults.
+// True for rules whose tests compare results of work. This includes B02, about denormals, and E03, since work on
+// indices that have not arrived yet raises unexpected faults.
 bool is_about_work(std::string_view rule) {
-  return rule == "E03" ||
+  return rule == "B02" || rule == "E03" ||
          (!rule.empty() && std::string_view("CFGIKMPSYZ").find(rule.front()) != std::string_view::npos);
 }
 
@@ -99,12 +99,11 @@ bool is_about_work(std::string_view rule) {
 
 Status explain(const Target& target, Status failure) {
   if (failure.ok() || failure.code() == skip_code || failure.code() == Code::unsupported) return failure;
-  if (const std::string rule = rule_in(failure.message()); !rule.empty() && !is_about_work(rule)) return failure;
+  if (const std::string& rule = failure.parts().rule; !rule.empty() && !is_about_work(rule)) return failure;
   static std::optional<Status> found;
   if (!found.has_value()) found = look(target);
   if (found->ok()) return failure;
-  const std::string rule = rule_in(found->message());
-  return broken(rule, "{} Therefore: {}", first_line(found->message()), failure.message());
+  return broken(found->parts().rule, "{}. Therefore: {}", found->parts().reason, without_rule(failure).message());
 }
 
 }  // namespace tenon::conformance

@@ -75,7 +75,8 @@ Status must_leave_out(Subject& subject, const std::vector<cases::Case>& tests, s
   unknown.put(&work.node(index).primitive);
   const auto answers = ask_capability(subject, work.table());
   if (!answers.ok()) {
-    return broken("G01", "graph_capability fails for a table with {}: {}", unknown.what, answers.status().message());
+    return broken("G01", "graph_capability fails for a table with {}: {}", unknown.what,
+                  without_rule(answers.status()).message());
   }
   if (answers.value()[index].island == 0) return {};
   return broken("G01", "graph_capability takes {} with {}", tests[index].name, unknown.what);
@@ -141,7 +142,7 @@ Status graphs_results(Subject& subject) {
   if (refused == 2 * tests.size()) {
     return broken("G02",
                   "graph_capability accepts {} kinds of node, but graph_compile refuses every graph of one node: {}",
-                  tests.size(), reason.message());
+                  tests.size(), without_rule(reason).message());
   }
   TENON_RETURN_IF_ERROR(run_graph(subject, stream, tests, {}));
   if (const auto relu = case_named("unary/relu/f32/vector")) {

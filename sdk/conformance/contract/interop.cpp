@@ -166,7 +166,7 @@ class Refusals {
     if (!out.written().empty()) return broken("E01", "{} failed and wrote{}", tried, out.written());
     if (std::find(codes.begin(), codes.end(), told.code()) != codes.end()) return {};
     return broken("I02", "{} answered '{}', not '{}': {}", tried, code_name(told.code()), code_name(*codes.begin()),
-                  told.message());
+                  without_rule(told).message());
   }
 
   Subject& subject_;

@@ -127,7 +127,7 @@ Status meet_faults(Subject& subject, const Stream& stream, const cases::Case& te
   }
   TENON_RETURN_IF_ERROR(compare_tags(faults, tags));
   const Status same = after.compare();
-  return same.ok() ? same : broken("P07", "work after a fault did not run: {}", same.message());
+  return same.ok() ? same : broken("P07", "work after a fault did not run: {}", without_rule(same).message());
 }
 
 }  // namespace

@@ -99,7 +99,7 @@ Status check_described(Subject& subject, const ep_operand_desc& layout) {
   const Result<ep_layout_info> first = ask_layout(subject, layout), second = ask_layout(subject, layout);
   if (!first.ok() || !second.ok()) {
     return broken("Y01", "layout_info does not know a layout that the device would like: {}",
-                  (first.ok() ? second : first).status().message());
+                  without_rule((first.ok() ? second : first).status()).message());
   }
   if (!same(first.value(), second.value())) return broken("Y01", "layout_info answered in two ways");
   if (subject.host.bytes_held() != held) return broken("Y01", "layout_info kept memory of the host");
@@ -159,7 +159,7 @@ Status check_there_and_back(Subject& subject, const Stream& stream, const ep_ope
       continue;
     }
     return broken("Y02", "the device refuses the copy {} a layout that it would like: {}", to_layout ? "to" : "from",
-                  status.message());
+                  without_rule(status).message());
   }
   TENON_RETURN_IF_ERROR(subject.download(stream, back, 0, got));
   TENON_RETURN_IF_ERROR(subject.finish(stream));
@@ -177,11 +177,11 @@ Status check_result(Subject& subject, const Stream& stream, const Wish& wish, co
   if (ran.ok()) ran = work.run(stream);
   if (ran.code() == Code::unsupported) {
     if (!all) return {};
-    return broken("Y03", "in the layouts that it prefers the device refuses: {}", ran.message());
+    return broken("Y03", "in the layouts that it prefers the device refuses: {}", without_rule(ran).message());
   }
   TENON_RETURN_IF_ERROR(ran);
   const Status right = work.compare();
-  return right.ok() ? right : broken("Y03", "in the device's layouts: {}", right.message());
+  return right.ok() ? right : broken("Y03", "in the device's layouts: {}", without_rule(right).message());
 }
 
 Status check_results(Subject& subject, const Stream& stream, const Wish& wish) {

@@ -218,7 +218,7 @@ Status replay_sample(Subject& subject, const cases::Case& sample) {
     TENON_RETURN_IF_ERROR(subject.finish(stream));
     TENON_RETURN_IF_ERROR(first.work.settle(stream));
     const Status right = now.compare(first.work.image());
-    if (!right.ok()) return broken("K02", "in replay {} of four: {}", round + 1, right.message());
+    if (!right.ok()) return broken("K02", "in replay {} of four: {}", round + 1, without_rule(right).message());
     TENON_RETURN_IF_ERROR(
         expect_block(bench, 2, bench.bytes[0], "K02", fmt::format("in replay {} of four", round + 1)));
   }

@@ -116,8 +116,7 @@ Status memory_imported(Subject& subject) {
   ep_memory* memory = nullptr;
   const Status imported = subject.call("memory_import_host", subject.ops.memory_import_host, subject.device,
                                        static_cast<void*>(mine), page, &memory);
-  if (imported.code() == Code::unsupported)
-    return skipped("it imports no ordinary page: {}", first_line(imported.message()));
+  if (imported.code() == Code::unsupported) return skipped("it imports no ordinary page: {}", imported.sentence());
   TENON_RETURN_IF_ERROR(imported);
   Memory block(&subject, memory);
   std::vector<uint8_t> received(page, 0);

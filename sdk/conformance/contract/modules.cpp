@@ -352,7 +352,8 @@ Status refuse_wrong_text(Subject& subject, const Dialect& dialect) {
                   code_name(made.status().code()));
   }
   if (made.status().message().find('3') == std::string::npos) {
-    return broken("Z04", "the error is in line 3, but the message does not say so: {}", made.status().message());
+    return broken("Z04", "the error is in line 3, but the message does not say so: {}",
+                  without_rule(made.status()).message());
   }
   if (text.diagnoses != 1 || text.output.empty()) {
     return broken("Z04", "diagnose was called {} times for a text with an error", text.diagnoses);
@@ -428,7 +429,7 @@ Status modules_arguments(Subject& subject) {
     TENON_RETURN_IF_ERROR(call.run(subject, kernel, stream));
     TENON_ASSIGN_OR_RETURN(const auto got, to.fetch(subject, stream, "an output"));
     const Status right = expect(got, wanted, "sums over parameters, workspace, scratch and shared memory");
-    return right.ok() ? right : broken("Z08", "{}", right.message());
+    return right.ok() ? right : broken("Z08", "{}", without_rule(right).message());
   });
 }
 
@@ -467,7 +468,7 @@ Status modules_refusals(Subject& subject) {
       return subject.ops.kernel_get(module.get(), borrowed("absent"), &kernel.value, &info, error);
     };
     const Status found = refuses(subject, "kernel_get", {Code::not_found}, absent, kernel);
-    return found.ok() ? found : broken("Z05", "{}", found.message());
+    return found.ok() ? found : broken("Z05", "{}", without_rule(found).message());
   });
 }
 

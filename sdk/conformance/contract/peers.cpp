@@ -147,7 +147,8 @@ Status copy_from_device(Subject& subject, uint32_t index, std::string* refusal, 
     *refusal = asked.message();
     return {};
   }
-  if (!asked.ok()) return broken("M10", "peer_open answered '{}': {}", code_name(asked.code()), asked.message());
+  if (!asked.ok())
+    return broken("M10", "peer_open answered '{}': {}", code_name(asked.code()), without_rule(asked).message());
   *copies = true;
   TENON_RETURN_IF_ERROR(peer.prepare());
   TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());

@@ -67,7 +67,8 @@ Status query_newer_host(Subject& subject) {
   const Status status =
       subject.call(EP_PLUGIN_QUERY_SYMBOL, subject.query, static_cast<const ep_host*>(&host.known), &ops);
   if (!status.ok()) {
-    return broken("V02", "a host table with 64 more bytes and an unknown extension was refused: {}", status.message());
+    return broken("V02", "a host table with 64 more bytes and an unknown extension was refused: {}",
+                  without_rule(status).message());
   }
   ops.shutdown(ops.plugin);
   return {};
@@ -89,7 +90,8 @@ Status query_twice(Subject& subject) {
   uint32_t count = 0;
   const Status after = subject.call("device_count", both[1].device_count, both[1].plugin, &count);
   if (!after.ok()) {
-    return broken("Q01", "after one of two plug-ins was shut down the other answers: {}", after.message());
+    return broken("Q01", "after one of two plug-ins was shut down the other answers: {}",
+                  without_rule(after).message());
   }
   both[1].shutdown(both[1].plugin);
   return {};

@@ -29,7 +29,7 @@ Status streams_hints(Subject& subject) {
     const Result<Stream> made = subject.make_stream(purpose, priority);
     if (!made.ok()) {
       return broken("S09", "stream_create refuses purpose {} and priority {}, which are hints: {}", purpose, priority,
-                    made.status().message());
+                    without_rule(made.status()).message());
     }
     TENON_ASSIGN_OR_RETURN(const Memory memory, subject.allocate(size));
     const std::vector<uint8_t> sent = random_bytes(size, ++seed);
@@ -101,7 +101,8 @@ Status keep_apart(Subject& subject, const cases::Case& sample) {
   TENON_RETURN_IF_ERROR(subject.finish(first));
   for (size_t i = 0; i < all.size(); ++i) {
     const Status same = all[i]->compare();
-    if (!same.ok()) return broken("S01", "launch {} of twelve on two streams was disturbed: {}", i, same.message());
+    if (!same.ok())
+      return broken("S01", "launch {} of twelve on two streams was disturbed: {}", i, without_rule(same).message());
   }
   return {};
 }
@@ -129,7 +130,8 @@ Status outlive(Subject& subject, const cases::Case& sample) {
   TENON_RETURN_IF_ERROR(subject.finish(stream));
   const Status same = kept.compare();
   if (!same.ok())
-    return broken("M07", "objects that a launch in flight does not use were destroyed: {}", same.message());
+    return broken("M07", "objects that a launch in flight does not use were destroyed: {}",
+                  without_rule(same).message());
   return {};
 }
 
@@ -165,7 +167,7 @@ Status use(Subject& subject, const Stream& stream, const cases::Case* sample, co
     TENON_RETURN_IF_ERROR(prepared.work.submit(stream));
     TENON_RETURN_IF_ERROR(subject.finish(stream));
     const Status same = prepared.compare();
-    if (!same.ok()) return broken("C01", "on several threads a launch went wrong: {}", same.message());
+    if (!same.ok()) return broken("C01", "on several threads a launch went wrong: {}", without_rule(same).message());
   }
   return {};
 }
@@ -229,7 +231,7 @@ Status race_once(Subject& subject, std::string_view what, Racer (&racers)[2]) {
   for (const Racer& racer : racers) {
     if (racer.status.ok()) continue;
     return broken("C01", "two threads launched {} at once, each on its stream, and one was disturbed: {}", what,
-                  racer.status.message());
+                  without_rule(racer.status).message());
   }
   return {};
 }

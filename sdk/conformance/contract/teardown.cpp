@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <string_view>
 
 #include "primitives/text/format.h"
 #include "sdk/conformance/contract/contract.h"
@@ -61,7 +63,7 @@ Status fail_allocation(Subject& subject, size_t only, int64_t number) {
   subject.close();
   if (!status.ok() && status.code() != Code::out_of_host_memory) {
     return broken("O01", "allocation {} of the host failed, and a call answered '{}', not 'out of host memory': {}",
-                  number, code_name(status.code()), status.message());
+                  number, code_name(status.code()), without_rule(status).message());
   }
   TENON_RETURN_IF_ERROR(subject.host.take_violation());
   return nothing_held(subject, "O01", fmt::format("allocation {} of the host failed, then", number));
@@ -120,7 +122,8 @@ Status host_keeps_blobs(Subject& subject) {
     subject.close();
     if (used.code() == skip_code) return used;
     if (!used.ok()) TENON_RETURN_IF_ERROR(works_without_blobs(subject));
-    if (!used.ok()) return broken("H03", "in {} of three lives with one store of blobs: {}", life, used.message());
+    if (!used.ok())
+      return broken("H03", "in {} of three lives with one store of blobs: {}", life, without_rule(used).message());
     if (const Status violation = subject.host.take_violation(); !violation.ok()) return violation;
   }
   subject.host.keep_blobs(Host::Blobs::none);
@@ -167,7 +170,7 @@ Status process_prints_nothing(Subject& subject) {
   const ssize_t printed = pread(fileno(sink), text, sizeof text - 1, 0);
   std::fclose(sink);
   TENON_RETURN_IF_ERROR(used);
-  if (printed > 0) return broken("X03", "it printed '{}'", first_line(text));
+  if (printed > 0) return broken("X03", "it printed '{}'", std::string_view(text, std::strcspn(text, "\n")));
   return {};
 }
 

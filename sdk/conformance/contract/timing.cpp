@@ -78,7 +78,7 @@ class Timing {
     const Status status =
         subject_.call("event_elapsed", subject_.ops.event_elapsed, events_[from].get(), events_[to].get(), out_ns);
     if (status.ok() || status.code() == Code::unsupported) return status;
-    return broken("S10", "event_elapsed of two events that have come: {}", status.message());
+    return broken("S10", "event_elapsed of two events that have come: {}", without_rule(status).message());
   }
 
   Status must_refuse(const char* what) {
@@ -87,7 +87,8 @@ class Timing {
       return subject_.ops.event_elapsed(events_[0].get(), events_[1].get(), &out.value, error);
     };
     const Status status = refuses(subject_, "event_elapsed", {Code::invalid_argument}, ask, out);
-    return status.ok() ? status : broken("S10", "event_elapsed of events that {}: {}", what, status.message());
+    return status.ok() ? status
+                       : broken("S10", "event_elapsed of events that {}: {}", what, without_rule(status).message());
   }
 
   Subject& subject_;

@@ -143,10 +143,11 @@ Status run_mode(Subject& subject, const Stream& stream, const Case& test, const 
     return broken("S01",
                   "upload, launch and download of one stream did not run in order, since with a wait between "
                   "them the result is right: {}",
-                  status.message());
+                  without_rule(status).message());
   }
   if (!diagnosis.helps(manner, {in_place, false, false, held}, 3, 3)) return status;
-  return broken("M01", "it reads memory after the call that was lent only for the call: {}", status.message());
+  return broken("M01", "it reads memory after the call that was lent only for the call: {}",
+                without_rule(status).message());
 }
 
 std::string_view implementation_of(const ep_support_info& terms) {
@@ -180,7 +181,7 @@ Status run_demands(Subject& subject, const Stream& stream, const Case& test) {
     if (status.ok() || status.code() == Code::unsupported) continue;
     if (status.code() != Code::internal) return status;
     return broken("B03", "support said that the primitive keeps precision {}, and it does not: {}", tier_name(tier),
-                  status.message());
+                  without_rule(status).message());
   }
   return {};
 }
@@ -204,7 +205,7 @@ Status run_modes(Subject& subject, const Stream& stream, const Case& test, const
   if (open_terms.ok()) TENON_RETURN_IF_ERROR(check_penalty(open, open_terms.value()));
   if (!open_terms.ok()) {
     return broken("P03", "support said that dims or strides may be given at launch, and then: {}",
-                  open_terms.status().message());
+                  without_rule(open_terms.status()).message());
   }
   const Status status =
       run_mode(subject, stream, test, on_terms(test, open, open_terms.value()), false, subject.accuracy);
@@ -237,7 +238,7 @@ Status run_case(Subject& subject, const Stream& stream, const Case& test) {
   const auto terms = ask_support(subject, test.desc);
   Status status = terms.status();
   if (status.ok()) status = run_modes(subject, stream, test, terms.value());
-  return status.code() == Code::unsupported ? not_claimed("unsupported: {}", first_line(status.message())) : status;
+  return status.code() == Code::unsupported ? not_claimed("unsupported: {}", status.sentence()) : status;
 }
 
 Status check_case(Subject& subject, const Stream& stream, const Case& test) {

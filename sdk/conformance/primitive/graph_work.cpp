@@ -144,7 +144,7 @@ Status GraphWork::compile() {
   info_ = with_header<ep_graph_info>(EP_STRUCT_GRAPH_INFO);
   const Status made =
       subject_.call("graph_compile", subject_.ops.graph_compile, subject_.device, &table(), &graph, &info_);
-  if (made.code() == Code::unsupported) return not_claimed("unsupported: {}", first_line(made.message()));
+  if (made.code() == Code::unsupported) return not_claimed("unsupported: {}", made.sentence());
   TENON_RETURN_IF_ERROR(made);
   graph_ = Graph(&subject_, graph);
   if (info_.implementation.size == 0) return broken("P17", "graph_compile answers 'ok' and names no implementation");
@@ -184,7 +184,8 @@ Status GraphWork::submit(const Stream& stream) {
                     static_cast<const ep_graph_launch*>(&launch), subject_.synchronous() ? &fault : nullptr);
   std::memset(static_cast<void*>(lent_buffers_.data()), 0xee, lent_buffers_.size() * sizeof(ep_buffer));
   if (launched.code() == Code::unsupported) {
-    return broken("G02", "graph_compile succeeded, but graph_launch answers 'unsupported': {}", launched.message());
+    return broken("G02", "graph_compile succeeded, but graph_launch answers 'unsupported': {}",
+                  without_rule(launched).message());
   }
   if (launched.code() == Code::fault) {
     if (!subject_.synchronous()) return broken("P07", "an asynchronous device answered a launch with a fault");
@@ -207,7 +208,7 @@ Status GraphWork::compare() const {
   for (const Part& part : parts_) {
     const Status same =
         cases::compare_images(part.test, part.test.desc, part.start, subject_.accuracy, part.got, part.want);
-    if (!same.ok()) return broken("G06", "in a graph, {}: {}", part.test.name, same.message());
+    if (!same.ok()) return broken("G06", "in a graph, {}: {}", part.test.name, without_rule(same).message());
   }
   return {};
 }

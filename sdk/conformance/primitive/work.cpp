@@ -183,7 +183,7 @@ Status Work::launch(const Stream& stream) {
   }
   if (launched.code() == Code::unsupported) {
     return broken("P03", "support and create succeeded, but primitive_launch answers 'unsupported': {}",
-                  launched.message());
+                  without_rule(launched).message());
   }
   if (launched.code() != Code::fault) return launched;
   if (!subject_.synchronous()) {

@@ -15,8 +15,8 @@ namespace tenon::onnx {
 namespace {
 
 // Values for dynamic dims during the check of a model: multiples of common strides and windows. An error that occurs
-// with both values and has the same text, apart from these sizes, is taken to occur with any size. All other errors are
-// left to the run, which knows the sizes.
+// with both values and has the same reason is taken to occur with any size. All other errors are left to the run, which
+// knows the sizes.
 constexpr int64_t kProbeDims[] = {64, 32};
 
 std::string types_of(const ParsedModel& parsed, const Node& node, std::span<const Value> values) {
@@ -35,8 +35,6 @@ std::string types_of(const ParsedModel& parsed, const Node& node, std::span<cons
   }
   return text;
 }
-
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 // The recorder's input for `info`. A dynamic dim becomes `dynamic`, and *exact becomes false.
 Tensor probe_input(graph::Recorder* recorder, const ValueInfo& info, int64_t dynamic, bool* exact) {
@@ -282,18 +280,6 @@ std::optional<RecordedModel> prepare_model(const RecordedGraph& recorded, std::s
   return model;
 }
 
-namespace {
-
-// The part of a message that gives the reason. The part before it names the refused call with its shapes, and so the
-// probe values of dynamic dims.
-std::string_view reason_in(const Status& status) {
-  const std::string_view message = status.message();
-  const size_t refusal = message.find(" cannot run on ");
-  return refusal == std::string_view::npos ? message : message.substr(refusal);
-}
-
-}  // namespace
-
 void find_refusals(const ParsedModel& parsed, std::vector<std::string>* refusals) {
   const Probe first = probe(parsed, kProbeDims[0]);
   const bool unsure = !first.exact && !first.failures.empty();
@@ -301,11 +287,13 @@ void find_refusals(const ParsedModel& parsed, std::vector<std::string>* refusals
   for (const auto& [i, status] : first.failures) {
     const Node& node = parsed.nodes[i];
     const auto again = second.failures.find(i);
-    const bool sure = first.exact || (again != second.failures.end() && reason_in(again->second) == reason_in(status));
+    // The arguments of a refused call show the probe values of dynamic dims, so only the reasons are compared.
+    const bool sure =
+        first.exact || (again != second.failures.end() && again->second.parts().reason == status.parts().reason);
     if (!sure) continue;
     if (status.code() != Code::unsupported && first.exact) throw Error(status);
     refusals->push_back(fmt::format("{}: {} (version {}) of {}: {}", label(node), node.op_type, node.version,
-                                    first.types.at(i), first_line(status.message())));
+                                    first.types.at(i), status.sentence()));
   }
 }
 

@@ -45,9 +45,9 @@ TEST(Run, TellsEachOutcomeFromTheOthers) {
   ASSERT_EQ(findings.size(), 6u);
   EXPECT_EQ(findings[0].outcome, Outcome::passed);
   EXPECT_EQ(findings[1].sentence, "it came too early (rule S04).");
-  EXPECT_EQ(rule_in(findings[1].sentence), "S04");
+  EXPECT_EQ(findings[1].rule, "S04");
   EXPECT_EQ(findings[2].outcome, Outcome::failed);
-  EXPECT_EQ(rule_in(findings[2].sentence), "E01") << "the rule of the test, where the sentence names none";
+  EXPECT_EQ(findings[2].rule, "E01") << "the rule of the test, where the sentence names none";
   EXPECT_EQ(findings[3].outcome, Outcome::skipped);
   EXPECT_EQ(findings[3].sentence, "it has no events.");
   EXPECT_EQ(findings[4].outcome, Outcome::crashed);
@@ -80,7 +80,7 @@ TEST(Run, ADeadChildTellsWhatItWasDoing) {
 
 TEST(Run, AFailureNamesOneRule) {
   const Status inner = broken("P14", "element 3 differs").with_context("  in place");
-  const Status outer = broken("S01", "launch 2 was disturbed: {}", inner.message());
+  const Status outer = broken("S01", "launch 2 was disturbed: {}", without_rule(inner).message());
   EXPECT_EQ(outer.message(), "launch 2 was disturbed: element 3 differs (rule S01).\n  in place");
   EXPECT_EQ(status_text(EP_STATUS_UNSUPPORTED), "'unsupported'");
   EXPECT_EQ(status_text(77), "77");
@@ -239,7 +239,7 @@ TEST(Jobs, EveryProcessIsClosedAndABadClosingIsKept) {
     if (number == 12) closing = finding;
   });
   EXPECT_EQ(closing.outcome, Outcome::failed);
-  EXPECT_EQ(rule_in(closing.sentence), "L01") << closing.sentence;
+  EXPECT_EQ(closing.rule, "L01") << closing.sentence;
 }
 
 TEST(Run, WhatIsPrintedIsKeptWithItsTest) {

@@ -44,6 +44,64 @@ TEST(Status, ContextAddsALineAndKeepsTheRest) {
   EXPECT_TRUE(Status().with_context("  nowhere").ok());
 }
 
+TEST(Status, TheSameContextIsAddedOnce) {
+  const Status status =
+      Status(Code::busy, "The stream is busy.").with_context("  on cpu:0").with_context("  in node 1");
+  EXPECT_EQ(status.with_context("  on cpu:0").message(), "The stream is busy.\n  on cpu:0\n  in node 1");
+  // The text of a reason is not context.
+  const Status quoting = Status(Code::busy, "It says:\n  on cpu:0").with_context("  on cpu:0");
+  EXPECT_EQ(quoting.message(), "It says:\n  on cpu:0\n  on cpu:0");
+}
+
+TEST(Status, TheSubjectIsAFieldNotText) {
+  const Status status(Subject{"exp"}, Code::unsupported, "i32 has no exponentials.", "Cast it.");
+  EXPECT_EQ(status.message(), "exp: i32 has no exponentials.");
+  EXPECT_EQ(status.with_subject("exp_").message(), "exp_: i32 has no exponentials.");
+  const Status outer = status.with_context("  in line 3").with_caller("softmax");
+  EXPECT_EQ(outer.message(), "softmax: exp: i32 has no exponentials.\n  in line 3");
+  EXPECT_EQ(outer.sentence(), "softmax: exp: i32 has no exponentials.");
+  EXPECT_EQ(outer.parts().subject, "softmax");
+  EXPECT_EQ(outer.parts().reason, "exp: i32 has no exponentials.");
+  EXPECT_EQ(outer.remedy(), "Cast it.");
+  EXPECT_EQ(outer.code(), Code::unsupported);
+}
+
+TEST(Status, ArgumentsAreApartFromTheReason) {
+  const Status status(Failure{.code = Code::unsupported,
+                              .subject = "add",
+                              .arguments = "(f64 [2], f64 [2])",
+                              .reason = "cannot run on toy:0: no f64."});
+  EXPECT_EQ(status.message(), "add(f64 [2], f64 [2]) cannot run on toy:0: no f64.");
+  EXPECT_EQ(status.parts().reason, "cannot run on toy:0: no f64.");
+  EXPECT_EQ(status.with_caller("sum").message(), "sum: add(f64 [2], f64 [2]) cannot run on toy:0: no f64.");
+}
+
+TEST(Status, TheRuleEndsTheSentence) {
+  const Status status =
+      Status(Code::internal, "It came early.\n  in event 3").with_rule("S04").with_context("  on toy:0");
+  EXPECT_EQ(status.message(), "It came early (rule S04).\n  in event 3\n  on toy:0");
+  EXPECT_EQ(status.sentence(), "It came early (rule S04).");
+  EXPECT_EQ(status.with_rule("S05").message(), "It came early (rule S05).\n  in event 3\n  on toy:0");
+  EXPECT_EQ(status.with_rule({}).message(), "It came early.\n  in event 3\n  on toy:0");
+  EXPECT_EQ(status.with_caller("wait").message(), "wait: It came early (rule S04).\n  in event 3\n  on toy:0");
+}
+
+TEST(Status, TheRemedyBeginsWithTheSuggestion) {
+  const Status status(Failure{.code = Code::not_found, .reason = "No 'cpuu'.", .suggestion = "cpu"});
+  EXPECT_EQ(status.remedy(), "Did you mean cpu?");
+  const Status both(
+      Failure{.code = Code::not_found, .reason = "No 'cpuu'.", .suggestion = "cpu", .advice = "Names are lower case."});
+  EXPECT_EQ(both.remedy(), "Did you mean cpu? Names are lower case.");
+}
+
+TEST(Status, ChangingSuccessGivesSuccess) {
+  EXPECT_TRUE(Status().with_subject("add").ok());
+  EXPECT_TRUE(Status().with_caller("add").ok());
+  EXPECT_TRUE(Status().with_rule("E01").ok());
+  EXPECT_EQ(Status().sentence(), "");
+  EXPECT_EQ(Status().parts().code, Code::ok);
+}
+
 TEST(Result, HoldsAValueOrItsFailure) {
   EXPECT_EQ(quarter(12).value(), 3);
   EXPECT_EQ(quarter(6).status().message(), "odd");
