@@ -75,7 +75,7 @@ void try_every_size(uint32_t type, const std::string& name) {
       expect_prefix(filled, result.value(), size);
     } else {
       EXPECT_EQ(result.status().code(), Code::invalid_argument);
-      EXPECT_NE(result.status().message().find(fmt::format("says it has {} bytes", size)), std::string::npos);
+      EXPECT_NE(result.status().message().find(fmt::format("states a size of {} bytes", size)), std::string::npos);
     }
   }
   EXPECT_EQ(accepted, static_cast<int>((table_room - 16) / 8 + 1));

@@ -261,7 +261,7 @@ TEST(Global, BadArgumentsAreNamedOnEveryRank) {
            "and rank 0 f32");
     const Placement first(devices(), {0});
     const Tensor there = spread(some({3}, 1), first, {B});
-    expect(error_of([&] { add(there, spread(some({3}, 1), all, {B})); }), "and another one on");
+    expect(error_of([&] { add(there, spread(some({3}, 1), all, {B})); }), "but another is on");
     if (rank() > 0) {
       expect(error_of([&] { there.to_host<float>(); }), "cannot be read on a rank outside");
       EXPECT_FALSE(to_local(there).defined());

@@ -86,7 +86,7 @@ TEST_F(Negotiate, RefusesAnotherStructType) {
 TEST_F(Negotiate, RefusesImpossibleSizes) {
   for (uint32_t size : {0u, 8u, 20u, 5000u, UINT32_MAX}) {
     sample(0).change_plugin_ops = [size](ep_plugin_ops* ops) { ops->struct_size = size; };
-    EXPECT_EQ(sentence().find(fmt::format("the table of the provider 'sample' says it has {} bytes", size)), 0u)
+    EXPECT_EQ(sentence().find(fmt::format("the table of the provider 'sample' states a size of {} bytes", size)), 0u)
         << sentence();
   }
 }

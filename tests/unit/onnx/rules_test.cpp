@@ -229,7 +229,7 @@ TEST(Rules, PartsThatAreNotGivenAreEqualBeforeVersion18) {
     builder.node("Split", {"x"}, {"y", "z"}, "parts");
     return builder;
   };
-  expect_refusal(split(13), "an axis of 5 cannot be cut into 2 equal parts, as versions before 18 require");
+  expect_refusal(split(13), "an axis of length 5 cannot be cut into 2 equal parts, as versions before 18 require");
   expect_refusal(split(18), "it must have either the input 'split' or the attribute 'num_outputs'");
   ModelBuilder told = split(18);
   told.integer(first(told), "num_outputs", 2);

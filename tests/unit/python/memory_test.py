@@ -175,8 +175,8 @@ class Lists(unittest.TestCase):
         self.assertEqual([tenon.tensor(1, dtype=d).dtype for d in (float, int, bool)], [tenon.f64, tenon.i64, tenon.bool])
 
     def test_ragged_lists_are_refused(self):
-        for data, text in (([[1, 2], [3]], "2 elements and another one 1"), ([[1], 2], "a number stands where other rows have lists"),
-                           ([1, [2]], "a list stands where other rows have numbers"), (["a"], "str is not a number"),
+        for data, text in (([[1, 2], [3]], "2 elements and another one 1"), ([[1], 2], "one row has a number where other rows have lists"),
+                           ([1, [2]], "one row has a list where other rows have numbers"), (["a"], "str is not a number"),
                            ([[[[[[[[[1]]]]]]]]], "deeper than 8"), (object(), "object is not a number"), ([None], "None is not a number")):
             with self.assertRaisesRegex((TypeError, ValueError), text):
                 tenon.tensor(data)

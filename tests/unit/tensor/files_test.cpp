@@ -88,9 +88,9 @@ TEST(Npy, RefusesBrokenFiles) {
   refused("lacks descr or shape", npy("{}", "12"));
   refused("Tenon has no dtype for elements of",
           npy("{'descr': '<c8', 'fortran_order': False, 'shape': (1,)}", "12345678"));
-  refused("has the key 'x'", npy("{'x': 1}", ""));
-  refused("not what its shape needs", npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", "1234"));
-  refused("not what its shape needs",
+  refused("has the unknown key 'x'", npy("{'x': 1}", ""));
+  refused("but its shape needs another number", npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", "1234"));
+  refused("but its shape needs another number",
           npy("{'descr': '<f8', 'fortran_order': False, 'shape': (4611686018427387904, 4)}", ""));
   refused("rank 9", npy("{'descr': '|u1', 'fortran_order': False, 'shape': (1, 1, 1, 1, 1, 1, 1, 1, 1)}", "1"));
 }
@@ -126,7 +126,8 @@ TEST(Safetensors, RefuseBrokenFiles) {
   refused("begins at byte 1, but the tensors before it end at 2",
           safe(with(R"(,"b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]})"), "123"));
   refused("two tensors 'a'", safe(with(R"(,"a":{"dtype":"U8","shape":[1],"data_offsets":[2,3]})"), "123"));
-  refused("elements of C64", safe(R"({"a":{"dtype":"C64","shape":[],"data_offsets":[0,8]}})", "12345678"));
+  refused("elements of the unknown type C64",
+          safe(R"({"a":{"dtype":"C64","shape":[],"data_offsets":[0,8]}})", "12345678"));
   refused("lacks dtype", safe(R"({"a":{"shape":[],"data_offsets":[0,8]}})", "12345678"));
   refused("there is text after the header", safe(with("") + "{}", "12"));
 }

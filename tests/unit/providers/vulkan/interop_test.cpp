@@ -489,7 +489,7 @@ TEST_F(VulkanAdopted, RefusalsNameTheReason) {
       [&] {
         tensor_over(device(), {{HandleType::vk_buffer, buffer.buffer}, 1 << 20}, {4}, {}, DType::f32);
       },
-      Code::invalid_argument, {"1048576 bytes", "the VkBuffer takes"});
+      Code::invalid_argument, {"1048576 bytes", "but the VkBuffer needs"});
   app().destroy(buffer);
 }
 
