@@ -2,20 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <complex>
-#include <kissfft/kissfft.hh>
 #include <memory>
 #include <mutex>
 #include <vector>
 
 #include "providers/cpu/fft/kernel.h"
+#include "providers/cpu/fft/line.h"
 #include "providers/cpu/rows/row.h"
 #include "providers/cpu/threads/lease.h"
 
 namespace tenon::provider::cpu {
 namespace {
 
-using Complex = std::complex<double>;
+using Complex = LinePlan::Complex;
 
 // One operand: its lines along the axis, of real numbers or of pairs.
 struct Lines {
@@ -213,17 +212,16 @@ class FftPrimitive final : public ep_primitive {
                   : floats_.run(threads_, dst, src, n, scale, launch)) {
       return EP_STATUS_OK;
     }
-    const kissfft<double> shared(static_cast<size_t>(n), at_.inverse != 0);
+    const std::shared_ptr<const LinePlan> plan = plan_for(n);
     const int64_t lines = dst.outer.count();
-    const auto each = static_cast<int64_t>(static_cast<double>(n) * (4 + 3 * std::log2(static_cast<double>(n))));
-    parallel(device->threads, lines * each, [&](int32_t part, int32_t parts) {
-      const kissfft<double> plan(shared);  // contains a buffer that transforms write to
+    parallel(device->threads, lines * static_cast<int64_t>(plan->steps()), [&](int32_t part, int32_t parts) {
+      LinePlan::Room room(*plan);
       std::vector<char> buffer(static_cast<size_t>(n) * 8);
       std::vector<Complex> in(static_cast<size_t>(n));
       std::vector<Complex> out(static_cast<size_t>(n));
       for (int64_t line = lines * part / parts; line < lines * (part + 1) / parts; ++line) {
         read(src, line, n, &buffer, in.data());
-        plan.transform(in.data(), out.data());
+        plan->transform(in.data(), out.data(), &room);
         for (Complex& each_out : out) each_out *= scale;
         const auto* const values = reinterpret_cast<const double*>(out.data());
         dst.write(line, 0, values, 2);
@@ -250,11 +248,19 @@ class FftPrimitive final : public ep_primitive {
     for (int64_t i = n / 2 + 1; i < n; ++i) in[i] = std::conj(in[n - i]);
   }
 
+  std::shared_ptr<const LinePlan> plan_for(int64_t n) {
+    const std::lock_guard lock(mutex_);
+    if (plan_ == nullptr || plan_->length() != n) plan_ = std::make_shared<const LinePlan>(n, at_.inverse != 0);
+    return plan_;
+  }
+
   ep_primitive_desc desc_;
   ep_fft_attributes at_;
   SideBySide<float> floats_;
   SideBySide<double> doubles_;
   int32_t threads_;
+  std::mutex mutex_;
+  std::shared_ptr<const LinePlan> plan_;
 };
 
 }  // namespace

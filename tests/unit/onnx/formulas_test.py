@@ -345,8 +345,8 @@ def support_vector_machines(random):
                classlabels_ints=[0, 1, 2], kernel_type="LINEAR", coefficients=weights.ravel().tolist(), rho=[0.25, 0.5, 0.5])
 
 
-COMPARISONS = {"BRANCH_LEQ": np.less_equal, "BRANCH_LT": np.less, "BRANCH_GTE": np.greater_equal, "BRANCH_GT": np.greater,
-               "BRANCH_EQ": np.equal, "BRANCH_NEQ": np.not_equal}
+COMPARISONS = {"BRANCH_LEQ": np.less_equal, "BRANCH_LT": np.less, "BRANCH_GTE": np.greater_equal,
+               "BRANCH_GT": np.greater, "BRANCH_EQ": np.equal, "BRANCH_NEQ": np.not_equal}
 
 
 def random_trees(random, trees, features, values, modes, missing):
@@ -381,16 +381,16 @@ def leaf_of(nodes, row):
 
 def tree_ensembles(random):
     """Thresholds are also features, infinite, zero, denormal, and neighbours of other numbers."""
-    for dtype, missing, how, rows in itertools.product(("float32", "float64"), (False, True), ("SUM", "AVERAGE", "MIN", "MAX"),
-                                                       (1, 9, 40)):
+    sums = {"SUM": np.sum, "AVERAGE": np.mean, "MIN": np.min, "MAX": np.max}
+    for dtype, missing, how, rows in itertools.product(("float32", "float64"), (False, True), sums, (1, 9, 40)):
         f32 = np.float32
         special = [f32(v) for v in (0.0, -0.0, np.inf, -np.inf, 1e-45, 3.4e38, 1.0, np.nextafter(f32(1), f32(2)), -1.0)]
         values = [float(v) for v in (*special, *random.normal(size=6).astype("float32"))]
         trees = random_trees(random, 13, 5, values, list(COMPARISONS), missing)
         x = np.asarray(values)[random.integers(len(values), size=(rows, 5))].astype(dtype)
         x[random.random(x.shape) < 0.15] = np.nan
-        given = {name: [] for name in ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids", "falsenodeids",
-                                       "missing_value_tracks_true")}
+        given = {name: [] for name in ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids",
+                                       "falsenodeids", "missing_value_tracks_true")}
         votes = {name: [] for name in ("treeids", "nodeids", "ids", "weights")}
         for number, nodes in enumerate(trees):
             for at, node in enumerate(nodes):
@@ -400,8 +400,8 @@ def tree_ensembles(random):
                 for target, weight in enumerate(node[1] if node[0] == "LEAF" else ()):
                     for name, each in zip(votes, (number, at, target, float(weight))):
                         votes[name].append(each)
-        made = np.array([[nodes[leaf_of(nodes, row)][1] for nodes in trees] for row in x], "float64")  # [rows, trees, 3]
-        y = {"SUM": np.sum, "AVERAGE": np.mean, "MIN": np.min, "MAX": np.max}[how](made, axis=1)
+        made = [[nodes[leaf_of(nodes, row)][1] for nodes in trees] for row in x]  # [rows, trees, 3]
+        y = sums[how](np.array(made, "float64"), axis=1)
         base = [0.5, -1.0, 2.0]
         nodes = {f"nodes_{name}": each for name, each in given.items()}
         yield Case("TreeEnsembleRegressor", 3, [x], [(y + base).astype("float32")], domain="ai.onnx.ml", n_targets=3,
@@ -414,7 +414,8 @@ def tree_ensembles(random):
 
 def tree_members(random):
     """Nodes of version 5 that compare with sets."""
-    for dtype, missing, sets in itertools.product(("float32", "float64"), (0, 1), ([[3.0]], [[1.0, 4.0, 2.5], [7.0, -1.0]])):
+    choices = [[3.0]], [[1.0, 4.0, 2.5], [7.0, -1.0]]
+    for dtype, missing, sets in itertools.product(("float32", "float64"), (0, 1), choices):
         x = random.integers(-2, 9, (20, 2)).astype(dtype)
         x[0, 0] = x[3, 1] = np.nan
         count = len(sets)  # a node for each set: to leaf i if the feature is in it, otherwise to the next node

@@ -1,5 +1,6 @@
 """Linear algebra, Fourier transforms, recurrent networks, resizing, and numbers drawn from distributions."""
 
+import itertools
 import pathlib
 import sys
 
@@ -186,6 +187,24 @@ class Fourier(OpTest):
         self.near(run("fft_c2c", pairs(z), 1, True, 0.25)[0], pairs(np.fft.ifft(z, axis=1, norm="forward") / 4))
         self.refused("fft_fft: norm is 'both'; it may be backward, ortho or forward.", "fft_fft", pairs(z), None, -1, "both")
         self.refused("fft_fft: input of shape [3, 3] must hold pairs, real and imaginary part, along a last axis of 2.", "fft_fft", some(3, 3))
+
+    def test_lengths_with_a_large_prime_factor(self):
+        def same(got, want, dtype):
+            self.assertEqual((got.shape, got.dtype), (want.shape, np.dtype(dtype)))
+            limit = 4e-7 if dtype == np.float32 else 1e-13
+            self.assertLess(np.abs(got - want).max(), limit * np.abs(want).max())
+
+        for n, dtype in itertools.product((53, 67, 2 * 59), (np.float32, np.float64)):
+            for shape, axis in (((1, n), 1), ((n, 2), 0), ((4, n), 1)):
+                z, x = some(*shape, 2, dtype=dtype), some(*shape, dtype=dtype)
+                values = z[..., 0].astype("f8") + 1j * z[..., 1]
+                same(run("fft_fft", z, None, axis)[0], pairs(np.fft.fft(values, axis=axis)), dtype)
+                same(run("fft_ifft", z, None, axis)[0], pairs(np.fft.ifft(values, axis=axis)), dtype)
+                half = np.fft.rfft(x.astype("f8"), axis=axis)
+                same(run("fft_rfft", x, None, axis)[0], pairs(half), dtype)
+                rounded = pairs(half).astype(dtype)
+                want = np.fft.irfft(rounded[..., 0].astype("f8") + 1j * rounded[..., 1], n, axis=axis)
+                same(run("fft_irfft", rounded, n, axis)[0], want, dtype)
 
     def test_real_numbers(self):
         x = some(3, 6, 5, dtype=np.float64)
