@@ -104,6 +104,16 @@ class MatmulPrimitive final : public ep_primitive {
   int32_t bias_;
 };
 
+// With fewer products, one launch of this loop costs less than the launches of the parts.
+constexpr int64_t kFewProducts = 100'000;
+
+int64_t products_of(const ep_primitive_desc& desc) {
+  const ep_operand_desc& dst = desc.operands[0];
+  int64_t products = operand(desc, EP_ROLE_SRC)->dims[dst.rank - 1];
+  for (int32_t axis = 0; axis < dst.rank; ++axis) products *= dst.dims[axis];
+  return products;
+}
+
 }  // namespace
 
 Refusal PlainMatmul::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info) {
@@ -123,7 +133,9 @@ Refusal PlainMatmul::why_not(const ep_device& device, const ep_primitive_desc& d
       return Refusal::because("operand %u is %s, the result %s", i, dtype_name(operand.dtype), dtype_name(dtype));
   }
   if (desc.epilogue_count != 0 && !is_floating(dtype)) return Refusal::because("epilogues on %s", dtype_name(dtype));
-  if (Refusal refusal = why_not_together(device, desc)) return refusal;
+  if (is_dynamic(desc) || products_of(desc) >= kFewProducts) {
+    if (Refusal refusal = why_not_together(device, desc)) return refusal;
+  }
   info.flags = EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES;
   return why_no_plain_epilogues(desc, device.simd, compute);
 }

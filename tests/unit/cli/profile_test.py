@@ -37,14 +37,103 @@ def make_network(path):
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]), path)
 
 
+class Net:
+    """Convolutions with activations and residuals, as in the blocks of YOLO and CSP nets."""
+
+    def __init__(self):
+        self.nodes, self.weights, self.count = [], [], 0
+
+    def op(self, kind, *inputs, **attributes):
+        self.count += 1
+        self.nodes.append(helper.make_node(kind, inputs, [f"v{self.count}"], name=f"/{kind}_{self.count}", **attributes))
+        return f"v{self.count}"
+
+    def conv(self, x, act, into, out, kernel=1, group=1):
+        for name, shape in (f"w{self.count}", (out, into // group, kernel, kernel)), (f"b{self.count}", (out,)):
+            scale = np.float32(1 / np.sqrt(into // group * kernel * kernel))
+            self.weights.append(numpy_helper.from_array(RANDOM.standard_normal(shape).astype(np.float32) * scale, name))
+        y = self.op("Conv", x, *(each.name for each in self.weights[-2:]), pads=[kernel // 2] * 4, group=group)
+        return act(self, y)
+
+    def save(self, y, path):
+        x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 16, 40, 40])
+        y = helper.make_tensor_value_info(y, TensorProto.FLOAT, [1, 32, 40, 40])
+        graph = helper.make_graph(self.nodes, "net", [x], [y], self.weights)
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)]), path)
+
+
+def silu(net, x):
+    return net.op("Mul", x, net.op("Sigmoid", x))
+
+
+def leaky(net, x):
+    return net.op("LeakyRelu", x, alpha=0.1)
+
+
+def hard_swish(net, x):
+    return net.op("HardSwish", x)
+
+
+def c2f_net(net):
+    """YOLOv8: a part of the channels runs through residual blocks, and all parts are joined."""
+    x = net.conv("x", silu, 16, 32)
+    a, b = net.op("Slice", x, *net_slices(net, 0, 16)), net.op("Slice", x, *net_slices(net, 16, 32))
+    c = net.op("Add", b, net.conv(net.conv(b, silu, 16, 16, 3), silu, 16, 16, 3))
+    return net.conv(net.op("Concat", a, b, c, axis=1), silu, 48, 32)
+
+
+def net_slices(net, first, last):
+    names = [f"s{net.count}_{i}" for i in range(3)]
+    for name, value in zip(names, (first, last, 1)):
+        net.weights.append(numpy_helper.from_array(np.array([value], np.int64), name))
+    return names
+
+
+def csp_net(net):
+    """YOLOX and Darknet: the residual is added after the activation, in a row of blocks."""
+    x = net.conv("x", leaky, 16, 32, 3)
+    for _ in range(2):
+        x = net.op("Add", net.conv(net.conv(x, leaky, 32, 16), leaky, 16, 32, 3), x)
+    return net.conv(net.op("Relu", net.op("Add", x, net.conv(x, leaky, 32, 32))), silu, 32, 32)
+
+
+def depthwise_net(net):
+    """Depthwise convolutions between pointwise ones, with a residual around them."""
+    x = net.conv("x", hard_swish, 16, 32)
+    y = net.conv(net.conv(x, hard_swish, 32, 32, 5, group=32), hard_swish, 32, 32)
+    return net.op("Add", y, x)
+
+
+def check_blocks(tool, folder):
+    """Blocks with activations and residuals run on fast kernels, and give what their ops give one by one."""
+    x = folder / "x.npy"
+    np.save(x, RANDOM.standard_normal((1, 16, 40, 40)).astype(np.float32))
+    for block in c2f_net, csp_net, depthwise_net:
+        net, model = Net(), folder / f"{block.__name__}.onnx"
+        net.save(block(net), model)
+        results = []
+        for how in [], ["--eager"]:
+            out = folder / "out"
+            shutil.rmtree(out, ignore_errors=True)
+            command = ["run", model, "-d", "cpu", "-i", f"x={x}", "--report", "--json", "-o", out, *how]
+            executions = json.loads(tool.run(*command).stdout)["executions"]
+            slow = [each for each in executions if each["plain"] or each["rung"] in ("decomposed", "host")]
+            tool.claim(how or not slow, f"{block.__name__}: {slow}")
+            results.append(np.load(next(out.glob("*.npy"))))
+        difference = np.abs(results[0] - results[1]).max()
+        tool.claim(np.allclose(*results, rtol=1e-4, atol=1e-5), f"{block.__name__}: {difference}")
+
+
 def check_plain(tool, folder):
     """Launches of loops that are not optimised are marked, in the table and in JSON, by `profile` and by `run`."""
     model = folder / "plain.onnx"
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [64, 4, 8])
     y = helper.make_tensor_value_info("y", TensorProto.INT64, [64, 1, 8])
     nodes = [helper.make_node("Sin", ["x"], ["s"]), helper.make_node("ArgMax", ["s"], ["y"], axis=1)]
-    onnx.save(helper.make_model(helper.make_graph(nodes, "g", [x], [y]), opset_imports=[helper.make_opsetid("", 13)]), model)
-    for command, key in (["profile", model, "--repeat", 5], "nodes"), (["run", model, "-i", "x=random", "--report"], "executions"):
+    graph = helper.make_graph(nodes, "g", [x], [y])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]), model)
+    commands = (["profile", model, "--repeat", 5], "nodes"), (["run", model, "-i", "x=random", "--report"], "executions")
+    for command, key in commands:
         nodes = json.loads(tool.run(*command, "--json").stdout)[key]
         for node in nodes:
             tool.claim(node["plain"] == (node["implementation"] == "plain"), f"{node}")
@@ -127,6 +216,7 @@ def main():
     tool = Tool(sys.argv[1])
     with tempfile.TemporaryDirectory() as name:
         check_plain(tool, pathlib.Path(name))
+        check_blocks(tool, pathlib.Path(name))
         check_profile(tool, pathlib.Path(name))
     check_ops(tool)
     check_completion(tool)

@@ -154,16 +154,16 @@ TEST(CpuProvider, RefusesAnEpilogueByItsName) {
 TEST(CpuProvider, AnEpilogueOverBf16MakesNoProductSlow) {
   OpenProvider cpu("cpu");
   ep_primitive_desc desc = descriptor(
-      EP_PRIMITIVE_matmul, {dense(EP_ROLE_DST, EP_DTYPE_bf16, {32, 32}), dense(EP_ROLE_SRC, EP_DTYPE_bf16, {32, 32}),
-                            dense(EP_ROLE_SRC_B, EP_DTYPE_bf16, {32, 32})});
-  std::vector<uint16_t> dst(32 * 32, 0), src(32 * 32, 0x3f80), src_b(32 * 32, 0x4000);  // 1 and 2
+      EP_PRIMITIVE_matmul, {dense(EP_ROLE_DST, EP_DTYPE_bf16, {64, 64}), dense(EP_ROLE_SRC, EP_DTYPE_bf16, {64, 64}),
+                            dense(EP_ROLE_SRC_B, EP_DTYPE_bf16, {64, 64})});
+  std::vector<uint16_t> dst(64 * 64, 0), src(64 * 64, 0x3f80), src_b(64 * 64, 0x4000);  // 1 and 2
   const std::vector<void*> addresses{dst.data(), src.data(), src_b.data()};
   const std::string alone = run_once(cpu, desc, addresses).implementation;
   desc.epilogue_count = 1;
   desc.epilogues[0] = {1, EP_UNARY_square, 0, 4};
   const LaunchResult square = run_once(cpu, desc, addresses);
   EXPECT_EQ(square.implementation, alone);
-  for (const uint16_t element : dst) ASSERT_EQ(element, 0x4580);  // 64 * 64
+  for (const uint16_t element : dst) ASSERT_EQ(element, 0x4680);  // 128 * 128
   desc.epilogues[0] = {1, EP_UNARY_gelu, 0, 4};
   const LaunchResult gelu = run_once(cpu, desc, addresses);
   EXPECT_EQ(gelu.status, alone == "onednn" ? EP_STATUS_UNSUPPORTED : EP_STATUS_OK) << cpu.host.sentence();

@@ -304,7 +304,7 @@ const Exception* exception_of(const Work& work, std::string_view target) {
   return nullptr;
 }
 
-// A refused chain of epilogues is no loop: the host separates it from the product.
+// If the provider refuses the epilogues, the host runs them after the product, which must be fast.
 bool is_separated(OpenProvider& cpu, const Work& work, const std::string& implementation) {
   if (implementation != "refused" || work.desc.epilogue_count == 0) return false;
   ep_primitive_desc bare = work.desc;
