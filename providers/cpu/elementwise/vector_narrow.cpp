@@ -80,6 +80,10 @@ MapFunction narrow_unary_function_of(int32_t op) {
     case EP_UNARY_neg: return sign_loop<false>;
     case EP_UNARY_abs: return sign_loop<true>;
     case EP_UNARY_square: return narrow_unary_loop<EP_UNARY_square, E>;
+    case EP_UNARY_sign: return narrow_unary_loop<EP_UNARY_sign, E>;
+    case EP_UNARY_sqrt: return narrow_unary_loop<EP_UNARY_sqrt, E>;
+    case EP_UNARY_rsqrt: return narrow_unary_loop<EP_UNARY_rsqrt, E>;
+    case EP_UNARY_reciprocal: return narrow_unary_loop<EP_UNARY_reciprocal, E>;
     default: return nullptr;
   }
 }
@@ -91,6 +95,8 @@ MapFunction narrow_function_of(int32_t op) {
     case EP_BINARY_sub: return narrow_loop<EP_BINARY_sub, E>;
     case EP_BINARY_mul: return narrow_loop<EP_BINARY_mul, E>;
     case EP_BINARY_div: return narrow_loop<EP_BINARY_div, E>;
+    case EP_BINARY_maximum: return narrow_loop<EP_BINARY_maximum, E>;
+    case EP_BINARY_minimum: return narrow_loop<EP_BINARY_minimum, E>;
     default: return nullptr;
   }
 }

@@ -68,7 +68,7 @@ class IntegerReduce : public testing::TestWithParam<const char*> {
     ASSERT_EQ(run_once(*cpu_, desc, {dst.data(), src.data()}).status, EP_STATUS_OK) << cpu_->host.sentence();
     for (int64_t i = 0; i < results; ++i) {
       const auto at = [&](int64_t k) {
-        return reference::load<T>(type, src.data(), axis == 0 ? k * stride + i : i * stride + k);
+        return reference::load<T>(type, src.data(), axis == 0 ? k * matrix.stride + i : i * matrix.stride + k);
       };
       T value = at(0);
       for (int64_t k = 1; k < length; ++k) value = combined(op, value, at(k));
@@ -92,7 +92,7 @@ class IntegerReduce : public testing::TestWithParam<const char*> {
     ASSERT_EQ(run_once(*cpu_, desc, {dst.data(), src.data()}).status, EP_STATUS_OK) << cpu_->host.sentence();
     for (int64_t i = 0; i < results; ++i) {
       const auto at = [&](int64_t k) {
-        return reference::load<T>(type, src.data(), axis == 0 ? k * stride + i : i * stride + k);
+        return reference::load<T>(type, src.data(), axis == 0 ? k * matrix.stride + i : i * matrix.stride + k);
       };
       int64_t want = 0;
       for (int64_t k = 1; k < length; ++k) {
