@@ -195,7 +195,7 @@ class F64ConvolutionPrimitive final : public ep_primitive {
     return pixels;
   }
 
-  // What one tap reads for the pixels of a strip.
+  // The elements that one tap reads for the pixels of a strip.
   struct Places {
     int64_t offsets[f64_widest_strip];  // in SRC, of group 0
     bool inside[f64_widest_strip];
@@ -219,7 +219,7 @@ class F64ConvolutionPrimitive final : public ep_primitive {
     }
   }
 
-  // Writes [channel, tap, pixel]: what each tap reads for each pixel of the strip, and zeros beyond SRC.
+  // Writes [channel, tap, pixel]: the elements that each tap reads for each pixel of the strip, and zeros beyond SRC.
   void pack_pixels(const Places* places, int64_t taps, const double* src, double* to) const {
     const int32_t width = kernel_.width;
     const int64_t channel = desc_.operands[src_].strides[1];

@@ -1,5 +1,6 @@
-// convolution_weight over f64: products of GRADIENT and of what the taps read, summed over pixels. Both are packed,
-// some pixels at a time: GRADIENT by channels, SRC in strips of columns, which are pairs of a channel and a tap.
+// convolution_weight over f64: products of GRADIENT and of the elements that taps read, summed over pixels. Both are
+// packed, some pixels at a time: GRADIENT by channels, SRC in strips of columns, which are pairs of a channel and a
+// tap.
 #include <algorithm>
 #include <vector>
 
@@ -71,7 +72,7 @@ class F64WeightGradient final : public ep_primitive {
     return lines;
   }
 
-  // Packs one column: what tap `tap` reads of a channel for the pixels of `lines`, and zeros beyond SRC.
+  // Packs one column: the elements that tap `tap` reads of a channel for the pixels of `lines`, and zeros beyond SRC.
   void pack_column(const std::vector<Line>& lines, const double* channel, int64_t tap, double* to) const {
     const int64_t width = kernel_.width;
     const int64_t taps[3] = {tap / sizes_.kernel[2] / sizes_.kernel[1], tap / sizes_.kernel[2] % sizes_.kernel[1],
