@@ -8,16 +8,6 @@
 namespace tenon {
 namespace {
 
-template <class Function>
-std::string error_of(const Function& function) {
-  try {
-    function();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 Tensor zeros_leaf() { return zeros({2}, DType::f64).requires_grad_(); }
 
 TEST(DetectAnomaly, NamesTheOpThatGivesANaN) {

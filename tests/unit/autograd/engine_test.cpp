@@ -15,23 +15,6 @@
 namespace tenon {
 namespace {
 
-using Values = std::vector<double>;
-
-Tensor leaf(const Values& values) {
-  return with_values(values, {static_cast<int64_t>(values.size())}).requires_grad_();
-}
-
-// The message of the error that `function` throws.
-template <class Function>
-std::string error_of(const Function& function) {
-  try {
-    function();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 TEST(Backward, GivesTheGradientsOfLeaves) {
   const Tensor x = leaf({1, -2, 3});
   const Tensor y = leaf({4, 5, 6});

@@ -6,8 +6,6 @@
 namespace tenon {
 namespace {
 
-using Values = std::vector<double>;
-
 // x^3, with a hand-written gradient.
 class Cube final : public Function {
  public:

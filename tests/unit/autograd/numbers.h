@@ -1,9 +1,10 @@
-// Random tensors of f64, and copies of elements on the host, for tests of gradients.
+// Tensors of given or random numbers, copies of elements on the host, and error texts, for tests of gradients.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "core/autograd/autograd.h"
@@ -23,6 +24,24 @@ inline Tensor random_tensor(const Dims& dims, uint32_t seed, double low = 0.2, d
 
 inline Tensor with_values(const std::vector<double>& values, const Dims& dims) {
   return Tensor::from<double>(values, dims);
+}
+
+using Values = std::vector<double>;
+
+// A vector of f64 that requires a gradient.
+inline Tensor leaf(const Values& values) {
+  return with_values(values, {static_cast<int64_t>(values.size())}).requires_grad_();
+}
+
+// The message of the error that `function` throws.
+template <class Function>
+std::string error_of(const Function& function) {
+  try {
+    function();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
 }
 
 inline std::vector<double> numbers(const Tensor& x) { return cast(x, DType::f64).to_host<double>(); }

@@ -12,22 +12,7 @@
 namespace tenon {
 namespace {
 
-using Values = std::vector<double>;
 using Unpack = std::function<Tensor()>;
-
-Tensor leaf(const Values& values) {
-  return with_values(values, {static_cast<int64_t>(values.size())}).requires_grad_();
-}
-
-template <class Function>
-std::string error_of(const Function& function) {
-  try {
-    function();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 // ---- hooks ----
 

@@ -7,8 +7,6 @@
 namespace tenon {
 namespace {
 
-using Values = std::vector<double>;
-
 void descend(const TensorList& parameters, double rate) {
   const NoGrad scope;
   for (const Tensor& parameter : parameters) {

@@ -8,22 +8,6 @@
 namespace tenon {
 namespace {
 
-using Values = std::vector<double>;
-
-Tensor leaf(const Values& values) {
-  return with_values(values, {static_cast<int64_t>(values.size())}).requires_grad_();
-}
-
-template <class Function>
-std::string error_of(const Function& function) {
-  try {
-    function();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 TEST(Writes, ASavedArgumentThatChangedIsAnErrorThatNamesBothOps) {
   const Tensor x = leaf({1, 2});
   Tensor y = x + 1;

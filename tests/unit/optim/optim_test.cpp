@@ -12,20 +12,8 @@
 namespace tenon::optim {
 namespace {
 
-using Values = std::vector<double>;
-
 Tensor leaf(const Values& values, DType dtype = DType::f64) {
   return cast(with_values(values, {static_cast<int64_t>(values.size())}), dtype).requires_grad_();
-}
-
-template <class Function>
-std::string error_of(const Function& function) {
-  try {
-    function();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 // One step for the loss sum(p^3) of each parameter.
