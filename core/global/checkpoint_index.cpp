@@ -138,7 +138,8 @@ Metadata CheckpointIndex::as_texts() const {
 const std::string& CheckpointIndex::file(std::string_view name, int64_t number) const {
   const auto found = files.find(number);
   if (found == files.end())
-    refuse(fmt::format("The index {}: tensor '{}' has a part in file {}, which it does not name.", path, name, number));
+    refuse(fmt::format("The index {}: tensor '{}' has a part in file {}, which the index does not list.", path, name,
+                       number));
   return found->second;
 }
 

@@ -123,7 +123,8 @@ std::vector<Value> with_whole_lives(std::span<const Value> values) {
 
 Status check_plan(std::span<const Value> given, const Pool& pool, const MemoryPlan& plan) {
   if (plan.locations.size() != given.size()) {
-    return wrong(fmt::format("it has locations for {} values of {}.", plan.locations.size(), given.size()));
+    return wrong(
+        fmt::format("it has locations for {} values, but the program has {}.", plan.locations.size(), given.size()));
   }
   for (size_t i = 0; i < given.size(); ++i) TENON_RETURN_IF_ERROR(check_location(i, given[i], pool, plan));
   TENON_RETURN_IF_ERROR(check_groups(given, plan));

@@ -268,10 +268,10 @@ class GroupTactic : public Tactic {
         continue;
       }
       if (stage.kind != StageKind::value) {
-        throw Error(Code::unsupported,
-                    fmt::format("Stage {} needs {} bytes of shared memory, beside {}, and a group of "
-                                "the device has {}.",
-                                stage.name, more, bytes, limits_.shared_bytes));
+        throw Error(
+            Code::unsupported,
+            fmt::format("Stage {} needs {} bytes of shared memory in addition to {}; a group of the device has {}.",
+                        stage.name, more, bytes, limits_.shared_bytes));
       }
       stage.storage = Storage::inlined;
       return true;

@@ -83,7 +83,7 @@ ValueList translate_if(NodeContext& n) {
   const Subgraph &then_graph = n.graph("then_branch"), &else_graph = n.graph("else_branch");
   for (const Subgraph* graph : {&then_graph, &else_graph}) {
     if (graph->outputs.size() != n.output_count())
-      n.invalid(fmt::format("a branch has {} outputs, the node has {}", graph->outputs.size(), n.output_count()));
+      n.invalid(fmt::format("a branch has {} outputs, but the node has {}", graph->outputs.size(), n.output_count()));
   }
   if (NodeContext::is_known(n.value(0).tensor())) return n.run(is_true(n, n.value(0)) ? then_graph : else_graph, {});
   const int32_t condition = n.node().inputs[0];
@@ -122,7 +122,7 @@ class Loop {
     for (size_t i = 2; i < n.input_count(); ++i) state_.push_back(n.value(i));
     if (body_.inputs.size() != state_.size() + 2 || body_.outputs.size() < state_.size() + 1 ||
         body_.outputs.size() - 1 != n.output_count()) {
-      n.invalid(fmt::format("its body has {} inputs and {} outputs, which do not fit {} states and {} outputs",
+      n.invalid(fmt::format("its body has {} inputs and {} outputs, but the node has {} states and {} outputs",
                             body_.inputs.size(), body_.outputs.size(), state_.size(), n.output_count()));
     }
     most_known_ = !n.has(0) || NodeContext::is_known(n.value(0).tensor());
@@ -247,7 +247,7 @@ class ScanNode {
       n.invalid(fmt::format("it has {} inputs, of which {} are to be scanned", given, slices));
     states_ = given - static_cast<size_t>(slices);
     if (body_.inputs.size() != given || body_.outputs.size() < states_ || body_.outputs.size() != n.output_count()) {
-      n.invalid(fmt::format("its body has {} inputs and {} outputs, which do not fit {} inputs and {} outputs",
+      n.invalid(fmt::format("its body has {} inputs and {} outputs, but the node has {} inputs and {} outputs",
                             body_.inputs.size(), body_.outputs.size(), given, n.output_count()));
     }
     const size_t results = body_.outputs.size() - states_;

@@ -88,7 +88,8 @@ TensorList fused_gemm(NodeContext& n) {
 TensorList finished_conv(NodeContext& n, const Tensor& y) {
   if (!n.has(3)) return {activated_by_list(n, y)};
   if (!same_sizes(sizes(y), n.sizes(3)))
-    n.invalid(fmt::format("its input 3, 'Z', of shape {} is added to a convolution of shape {}", n.sizes(3), sizes(y)));
+    n.invalid(
+        fmt::format("its input 3, 'Z', of shape {} must have the shape of the convolution, {}", n.sizes(3), sizes(y)));
   return {activated_by_list(n, add(y, n.input(3)))};
 }
 

@@ -80,8 +80,8 @@ TensorList mixture_of_experts(NodeContext& n) {
   const int64_t experts = n.rank(1) == 2 ? n.dims(1)[1] : 0;
   if ((given.rank() != 2 && given.rank() != 3) || experts < 1 || experts > kMostExperts || n.rank(2) != 3 ||
       n.rank(4) != 3 || n.dims(2)[0] != experts || n.dims(4)[0] != experts)
-    n.invalid(fmt::format("its input, scores and weights have shapes {}, {}, {} and {}", n.sizes(0), n.sizes(1),
-                          n.sizes(2), n.sizes(4)));
+    n.invalid(fmt::format("its input, scores and weights do not fit; their shapes are {}, {}, {} and {}", n.sizes(0),
+                          n.sizes(1), n.sizes(2), n.sizes(4)));
   const Tensor rows = reshape(given, SizeList{n.product(0, 0, given.rank() - 1), size_at(given, given.rank() - 1)});
   const Tensor weights = weights_of_experts(n, n.input(1));
   Tensor total;

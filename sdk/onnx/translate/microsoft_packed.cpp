@@ -45,7 +45,9 @@ BlockedWeights read_weights(NodeContext& n) {
   w.rows = n.require("N", Attribute::Kind::integer).i;
   w.columns = n.require("K", Attribute::Kind::integer).i;
   if (w.rows < 1 || w.columns < 1 || w.block < 1 || w.rows > kMost || w.columns > kMost || w.block > kMost)
-    n.invalid(fmt::format("its weights are {} by {} in blocks of {}", w.rows, w.columns, w.block));
+    n.invalid(fmt::format(
+        "its weights have {} rows and {} columns in blocks of {}; each number must be at least 1 and not too large",
+        w.rows, w.columns, w.block));
   w.blocks = (w.columns + w.block - 1) / w.block;
   if (n.dtype(1) != DType::u8)
     n.unsupported(fmt::format("its weights are {}; u8 is translated", dtype_name(n.dtype(1))));
@@ -83,7 +85,8 @@ TensorList matmul_bits(NodeContext& n) {
   if (w.bits >= 4 && w.block % 8 == 0 && n.rank(0) >= 2 && plain_zero && !n.has(4)) return matmul_numbers(n, w);
   const Tensor of_column = n.has(4) ? n.input(4) : floor_divide(n.positions(w.columns), Scalar(w.block));
   if (of_column.rank() != 1 || of_column.dim(0) != w.columns)
-    n.invalid(fmt::format("its g_idx has shape {}, but it has {} columns", of_column.dims(), w.columns));
+    n.invalid(fmt::format("its g_idx has shape {}; one number for each of the {} columns is needed", of_column.dims(),
+                          w.columns));
   const auto by_column = [&](const Tensor& by_block) {
     return gather_slices(cast(by_block, DType::f32), 1, of_column);
   };
@@ -128,7 +131,9 @@ TensorList matmul_of_table(NodeContext& n) {
   const int64_t rows = n.require("N", Attribute::Kind::integer).i, columns = n.require("K", Attribute::Kind::integer).i;
   const int64_t block = n.require("block_size", Attribute::Kind::integer).i;
   if (rows < 1 || columns < 1 || block < 1 || rows > kMost || columns > kMost || block > kMost)
-    n.invalid(fmt::format("its weights are {} by {} in blocks of {}", rows, columns, block));
+    n.invalid(fmt::format(
+        "its weights have {} rows and {} columns in blocks of {}; each number must be at least 1 and not too large",
+        rows, columns, block));
   const int64_t count = rows * columns;
   if (n.input(1).elements() != (count + 1) / 2 || n.input(2).elements() != (count + block - 1) / block)
     n.invalid(fmt::format("{} bytes and {} scales do not fit {} weights in blocks of {}", n.input(1).elements(),
@@ -188,7 +193,8 @@ TensorList gather_block_quantised(NodeContext& n) {
   int64_t axis = n.normalise_axis(n.integer("quantize_axis", 1), rank);
   int64_t block = n.integer("block_size", 128);
   if (table.scales.rank() != rank || (table.zero_points.defined() && table.zero_points.dims() != table.scales.dims()))
-    n.invalid(fmt::format("its scales have shape {}, its table {}", table.scales.dims(), table.numbers.dims()));
+    n.invalid(fmt::format("its scales of shape {} do not fit its table of shape {}", table.scales.dims(),
+                          table.numbers.dims()));
   if (block == 0) block = std::max<int64_t>(1, table.numbers.dim(axis));
   const int64_t blocks = block < 1 ? 0 : (table.numbers.dim(axis) + block - 1) / block;
   if (table.scales.dim(axis) != blocks)

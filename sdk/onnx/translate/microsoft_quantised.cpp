@@ -98,7 +98,8 @@ TensorList gemm(NodeContext& n) {
 // Multiplies quantised `a` by the matrix in input `b`, with the given scales and zero points.
 Tensor scaled_product(NodeContext& n, const Tensor& a, const Tensor& a_scale, const Tensor& a_zero, size_t b,
                       const Tensor& b_scale, const Tensor& b_zero, const Tensor& bias) {
-  if (a.rank() < 2 || n.rank(b) < 2) n.invalid(fmt::format("a and b have shapes {} and {}", a.dims(), n.dims(b)));
+  if (a.rank() < 2 || n.rank(b) < 2)
+    n.invalid(fmt::format("a and b have shapes {} and {}; both need rank 2 or more", a.dims(), n.dims(b)));
   return quantized_matmul(a, a_scale, a_zero, n.input(b), b_scale, b_zero, bias);
 }
 

@@ -107,7 +107,8 @@ bool is_one(const Tensor& parameter) { return !parameter.defined() || parameter.
 // The float type in which the sum of `terms` products of u8 is exact: a product is below 2^16.
 DType exact_type(NodeContext& n, int64_t terms) {
   if (terms <= 1 << 8) return DType::f32;
-  if (terms > int64_t{1} << 37) n.unsupported(fmt::format("it sums {} products of integers", terms));
+  if (terms > int64_t{1} << 37)
+    n.unsupported(fmt::format("it sums {} products of integers, which is too many to be exact", terms));
   return DType::f64;
 }
 

@@ -119,12 +119,13 @@ ValueList sequence_map(NodeContext& n) {
     for (size_t i = 0; i < n.input_count(); ++i) {
       const Value& given = n.value(i);
       if (given.kind() == Value::Kind::sequence && given.elements().size() != count)
-        n.invalid(fmt::format("its sequences have {} and {} elements", count, given.elements().size()));
+        n.invalid(fmt::format("its sequences have {} and {} elements; both must have the same number", count,
+                              given.elements().size()));
       inputs.push_back(given.kind() == Value::Kind::sequence ? given.elements()[step] : given);
     }
     const ValueList made = n.run(n.graph("body"), inputs);
     if (made.size() != results.size())
-      n.invalid(fmt::format("its body has {} outputs where it has {}", made.size(), results.size()));
+      n.invalid(fmt::format("its body has {} outputs, but the node has {}", made.size(), results.size()));
     for (size_t i = 0; i < made.size(); ++i) results[i].push_back(made[i]);
   }
   ValueList sequences;

@@ -117,14 +117,17 @@ class Grams {
     longest_ = n.integer("max_gram_length", 1);
     skips_ = n.integer("max_skip_count", 0);
     if (shortest_ < 1 || longest_ < shortest_ || skips_ < 0)
-      n.invalid(fmt::format("its grams have {} to {} words and skip {}", shortest_, longest_, skips_));
+      n.invalid(
+          fmt::format("its grams have {} to {} words and skip {}; at least 1 word and no negative skip are possible",
+                      shortest_, longest_, skips_));
     mode_ = n.text("mode", "TF");
     places_ = n.integers("ngram_indexes").value_or(std::vector<int64_t>());
     if (n.find("weights") != nullptr) weights_ = n.require("weights", Attribute::Kind::numbers).floats;
     if (!weights_.empty() && weights_.size() != places_.size())
       n.invalid(fmt::format("it has {} weights for {} grams", weights_.size(), places_.size()));
     for (int64_t place : places_) {
-      if (place < 0 || place >= kMostPlaces) n.invalid(fmt::format("a gram has the place {}", place));
+      if (place < 0 || place >= kMostPlaces)
+        n.invalid(fmt::format("a gram has the place {}, which is outside the result", place));
       width_ = std::max(width_, place + 1);
     }
     const auto starts = n.integers("ngram_counts").value_or(std::vector<int64_t>());
@@ -179,10 +182,10 @@ class Grams {
       const int64_t end = length == starts.size() ? static_cast<int64_t>(pool.size()) : starts[length];
       if (begin < 0 || end < begin || end > static_cast<int64_t>(pool.size()) ||
           (end - begin) % static_cast<int64_t>(length) != 0)
-        n.invalid(fmt::format("its ngram_counts cut {} words from {} to {} for grams of {}", pool.size(), begin, end,
-                              length));
+        n.invalid(fmt::format("its ngram_counts do not divide {} words: words {} to {} must be whole grams of {}",
+                              pool.size(), begin, end, length));
       for (int64_t at = begin; at < end; at += static_cast<int64_t>(length), ++gram) {
-        if (gram >= places_.size()) n.invalid(fmt::format("it has more grams than the {} ngram_indexes", gram));
+        if (gram >= places_.size()) n.invalid(fmt::format("it has more grams than its {} ngram_indexes", gram));
         grams_[{pool.begin() + at, pool.begin() + at + static_cast<ptrdiff_t>(length)}].push_back(gram);
       }
     }

@@ -49,10 +49,10 @@ class Cutter {
         n.find("separators") == nullptr ? Strings() : n.require("separators", Attribute::Kind::texts).strings;
     const std::string pattern = n.text("tokenexp", "");
     if (separators.empty() == pattern.empty()) n.invalid("it must have either separators or tokenexp");
-    if (least_ < 1) n.invalid(fmt::format("its mincharnum is {}; 1 is the least", least_));
+    if (least_ < 1) n.invalid(fmt::format("its mincharnum is {}; it must be at least 1", least_));
     by_character_ = pattern == "." || (separators.size() == 1 && separators[0].empty());
     if (by_character_) {
-      if (least_ > 1) n.invalid(fmt::format("its tokens are characters, but its mincharnum is {}", least_));
+      if (least_ > 1) n.invalid(fmt::format("its tokens are characters, so its mincharnum must be 1, not {}", least_));
       return;
     }
     if (!pattern.empty()) pattern_ = std::make_unique<text::Pattern>(pattern);

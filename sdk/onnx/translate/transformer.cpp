@@ -95,7 +95,7 @@ TensorList translate_attention(NodeContext& n) {
   s.before = n.integer("left_window_size", -1);
   s.after = n.integer("right_window_size", -1);
   if (s.before < -1 || s.after < -1)
-    n.invalid(fmt::format("its windows are {} and {}; -1 is the least", s.before, s.after));
+    n.invalid(fmt::format("its windows are {} and {}; both must be at least -1", s.before, s.after));
   if (n.flag("is_causal", false)) s.after = s.after < 0 ? 0 : std::min<int64_t>(s.after, 0);
   if (n.has(3)) s.bias = with_all_keys(n.input(3), size_at(key, 2));
   if (s.bias.defined() && s.bias.dtype() != DType::boolean) s.bias = cast(s.bias, s.query.dtype());

@@ -182,7 +182,8 @@ TensorList max_unpool(NodeContext& n) {
   for (int32_t i = x.rank(); i-- > 0;) {
     const int64_t more = wanted[static_cast<size_t>(i)] - image[i];
     if (more < 0 || more > 1 << 24 || (i < 2 && more != 0))
-      n.invalid(fmt::format("its output_shape {} does not fit {}", wanted[static_cast<size_t>(i)], image[i]));
+      n.invalid(fmt::format("an axis of its output_shape is {}, but the result has {} there",
+                            wanted[static_cast<size_t>(i)], image[i]));
     padding.insert(padding.end(), {0, more});
   }
   return {pad(y, padding)};

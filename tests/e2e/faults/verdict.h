@@ -28,7 +28,7 @@ class Verdict {
     const bool device = text.find("faulty:") != std::string::npos;
     bool op = false;
     for (const char* word : {"mix", "copy", "upload", "download", "allocating", "creating", "mapping", "waiting",
-                             "taking", "recording", "asking", "flushing", "bytes left"}) {
+                             "taking", "recording", "asking", "flushing", "cannot allocate"}) {
       op = op || text.find(word) != std::string::npos;
     }
     if (!device || !op) fail("an error that names no op or no device: " + text);

@@ -322,7 +322,7 @@ TEST(Checkpoint, AnIndexThatLiesIsFoundOut) {
       {"f32 [5, 3]: 0 [0:3, 0:3], 1 [5:3, 0:3]", {"has no part [5:3, 0:3]"}},
       {"f32 [5, 3]: 0 [0:3], 1 [3:5]", {"has no part [0:3] in"}},
       {"f32 [5, 3]: 0 [0:3, 0:3], 1 [9223372036854775807:9223372036854775807, 0:3]", {"has no part"}},
-      {"f32 [5, 3]: 0 [0:3, 0:3], 7 [3:5, 0:3]", {"tensor 'w' has a part in file 7, which it does not name"}},
+      {"f32 [5, 3]: 0 [0:3, 0:3], 7 [3:5, 0:3]", {"tensor 'w' has a part in file 7, which the index does not list"}},
       {"f32 [5, 3]: 0 [0:3, 0:3], 2 [3:5, 0:3]", {"for tensor 'w'", "/x/c has f32 [2, 3], but it has f64 [2, 3]"}},
       {"f32 [5, 3]: 0 [0:3, 0:3], 3 [3:5, 0:3]", {"/x/d has f32 [2, 3], but it has no such tensor"}},
       {"f32 [5, 3]: 0 [0:3, 0:3], 4 [3:5, 0:3]", {"The file", "/x/e: safetensors: "}},
