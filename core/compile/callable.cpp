@@ -112,7 +112,7 @@ bool Entry::serves(const CallShape& shape, const TensorList& inputs) const {
   if (recording_.recorded.arena().symbols().empty()) return false;
   {
     const std::lock_guard lock(mutex_);
-    if (programs_.count(shape.sizes) != 0) return true;
+    if (programs_.contains(shape.sizes)) return true;
   }
   try {
     return values_of(dims_, recording_.recorded, shape).broken_guard() == nullptr;
@@ -123,22 +123,17 @@ bool Entry::serves(const CallShape& shape, const TensorList& inputs) const {
 
 std::shared_ptr<Programs> Entry::programs(const CallShape& shape) {
   const std::lock_guard lock(mutex_);
-  const auto found = programs_.find(shape.sizes);
-  if (found != programs_.end() && !graph::is_outdated(found->second->forward)) return found->second;
+  const std::shared_ptr<Programs>* found = programs_.find(shape.sizes);
+  if (found != nullptr && !graph::is_outdated((*found)->forward)) return *found;
   auto made = std::make_shared<Programs>();
   symbolic::Values sizes = values_of(dims_, recording_.forward, shape);
   graph::PrepareOptions options = making_.prepare;
   options.over.resize(recording_.forward.outputs().size(), graph::kNoInput);
   for (const Write& write : recording_.writes) options.over[write.output] = static_cast<uint32_t>(write.argument);
-  if (!order_.empty()) options.like = &programs_.at(order_.back())->forward;
+  if (!programs_.empty()) options.like = &programs_.begin()->second->forward;
   made->forward = graph::prepare(recording_.forward, &sizes, options);
-  if (found != programs_.end()) return found->second = made;
-  if (order_.size() == kMostExecutables) {
-    programs_.erase(order_.front());
-    order_.erase(order_.begin());
-  }
-  order_.push_back(shape.sizes);
-  return programs_[shape.sizes] = made;
+  programs_.keep(shape.sizes, made);
+  return made;
 }
 
 size_t Entry::prepared() const {
@@ -151,7 +146,7 @@ CompileMemory Entry::memory() const {
   std::shared_ptr<Programs> newest;
   {
     const std::lock_guard lock(mutex_);
-    if (!order_.empty()) newest = programs_.at(order_.back());
+    if (!programs_.empty()) newest = programs_.begin()->second;
   }
   if (newest == nullptr) return memory;
   memory.planned = graph::planned_memory(newest->forward).peak;

@@ -14,12 +14,13 @@
 #include "core/graph/backward_program.h"
 #include "core/graph/execute/executable.h"
 #include "core/graph/passes/passes.h"
+#include "core/graph/recent.h"
 #include "core/graph/signature.h"
 
 namespace tenon::compilation {
 
+using graph::kMostExecutables;
 using graph::kMostRecordings;
-constexpr size_t kMostExecutables = 256;  // per recording, one per set of sizes; the oldest is dropped
 
 // The options for making programs from recordings.
 struct Making {
@@ -109,8 +110,7 @@ class Entry {
   const std::vector<ArgumentDims> dims_;
   const std::shared_ptr<Backward> backward_;
   mutable std::mutex mutex_;
-  std::map<std::vector<int64_t>, std::shared_ptr<Programs>> programs_;        // mutex
-  std::vector<std::vector<int64_t>> order_;                                   // mutex; the oldest first
+  graph::Recent<std::vector<int64_t>, std::shared_ptr<Programs>> programs_{kMostExecutables};  // mutex; by sizes
   std::map<std::vector<bool>, std::shared_ptr<GradientFunction>> gradients_;  // mutex; keyed like Programs::backward
 };
 

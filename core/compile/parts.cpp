@@ -30,8 +30,8 @@ std::shared_ptr<const graph::Executable> Parts::executable_of(graph::Graph progr
   const auto same = [&](const Part& part) { return same_program(part.recorded, program); };
   const auto part = std::find_if(parts_.begin(), parts_.end(), same);
   if (part != parts_.end()) {
-    const auto found = part->executables.find(sizes);
-    if (found != part->executables.end() && !graph::is_outdated(*found->second)) return found->second;
+    const std::shared_ptr<const graph::Executable>* found = part->executables.find(sizes);
+    if (found != nullptr && !graph::is_outdated(**found)) return *found;
   }
   graph::Graph optimised = program.copy();
   const Making making(options_);
@@ -40,10 +40,10 @@ std::shared_ptr<const graph::Executable> Parts::executable_of(graph::Graph progr
   throw_if_error(graph::bind_sizes(optimised, arguments, &values));
   auto made = std::make_shared<const graph::Executable>(graph::prepare(optimised, &values, making.prepare));
   if (part != parts_.end()) {
-    if (part->executables.size() == kMostExecutables) part->executables.clear();
-    part->executables[std::move(sizes)] = made;
+    part->executables.keep(std::move(sizes), made);
   } else if (parts_.size() < kMostRecordings) {
-    parts_.push_back({std::move(program), {{std::move(sizes), made}}});
+    parts_.push_back({.recorded = std::move(program)});
+    parts_.back().executables.keep(std::move(sizes), made);
   } else {
     full_ = true;
   }

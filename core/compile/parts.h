@@ -3,7 +3,6 @@
 // each time; equal programs are prepared once. Internal.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -13,6 +12,7 @@
 #include "core/compile/compile.h"
 #include "core/graph/execute/executable.h"
 #include "core/graph/graph.h"
+#include "core/graph/recent.h"
 
 namespace tenon::compilation {
 
@@ -32,7 +32,7 @@ class Parts {
   using Sizes = std::vector<int64_t>;  // the sizes of all arguments
   struct Part {
     graph::Graph recorded;
-    std::map<Sizes, std::shared_ptr<const graph::Executable>> executables;
+    graph::Recent<Sizes, std::shared_ptr<const graph::Executable>> executables{graph::kMostExecutables};
   };
 
   std::shared_ptr<const graph::Executable> executable_of(graph::Graph program, std::span<const Tensor> arguments);

@@ -17,9 +17,6 @@
 
 namespace tenon::graph {
 
-// The most recordings that a caller keeps of one function. Sizes that none of them serves run without recording.
-constexpr size_t kMostRecordings = 8;
-
 // Binds the symbols in the dims of the inputs of `graph` to the dims of `inputs`. Errors: invalid_argument if the
 // number of inputs, a dtype, rank, device or dim differs, if one symbol gets two sizes, or if the symbol excludes the
 // size.

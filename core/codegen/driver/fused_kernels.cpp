@@ -1,6 +1,5 @@
 // Makes kernels of fused nodes and keeps them for the process.
 #include <iterator>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -9,12 +8,11 @@
 #include "core/codegen/driver/tuning.h"
 #include "core/codegen/tune/data_base.h"
 #include "core/graph/fusion.h"
+#include "core/graph/recent.h"
 #include "core/graph/text.h"
 
 namespace tenon::codegen {
 namespace {
-
-constexpr size_t kMostKept = 1024;  // at most this many regions; if there are more, all are dropped
 
 // The kernel of each region. The key is the region's full text without labels, and the address of the device.
 class Kept {
@@ -25,13 +23,14 @@ class Kept {
     std::pair<const DeviceState*, std::string> name(device, text.substr(text.find('\n') + 1));
     {
       const std::lock_guard lock(mutex_);
-      if (const auto found = all_.find(name); found != all_.end()) return found->second;
+      if (const std::shared_ptr<FusedKernel>* known = all_.find(name)) return *known;
     }
     // Runs without the lock: reading constants of the region may run ops, which may themselves become kernels.
     auto made = std::make_shared<FusedKernel>(region, device);
     const std::lock_guard lock(mutex_);
-    if (all_.size() >= kMostKept) all_.clear();
-    return all_.emplace(std::move(name), std::move(made)).first->second;
+    if (const std::shared_ptr<FusedKernel>* known = all_.find(name)) return *known;  // made by another thread
+    all_.keep(std::move(name), made);
+    return made;
   }
 
   std::vector<std::shared_ptr<FusedKernel>> of(const DeviceState* device) {
@@ -45,7 +44,7 @@ class Kept {
 
  private:
   std::mutex mutex_;
-  std::map<std::pair<const DeviceState*, std::string>, std::shared_ptr<FusedKernel>> all_;
+  graph::Recent<std::pair<const DeviceState*, std::string>, std::shared_ptr<FusedKernel>> all_{graph::kMostKernels};
 };
 
 // Never destroyed, because programs may end after static objects.

@@ -12,6 +12,7 @@
 #include "core/device/deterministic.h"
 #include "core/graph/execute/executable.h"
 #include "core/graph/fusion.h"
+#include "core/graph/recent.h"
 #include "core/graph/recorder.h"
 #include "core/graph/regions/regions.h"
 #include "core/graph/signature.h"
@@ -36,9 +37,7 @@ using graph::Graph;
 using graph::kNoNode;
 using graph::NodeId;
 
-constexpr size_t kMostKept = 1024;      // at most this many patterns; if there are more, all are dropped
-constexpr size_t kMostCounted = 16384;  // most patterns whose calls are counted
-constexpr size_t kMostBaked = 16;       // most patterns of one op that differ only in scalars or sizes
+constexpr size_t kMostBaked = 16;  // most patterns of one op that differ only in scalars or sizes
 
 // The program of a pattern: its op or its decomposition, as nodes that kernels compute.
 struct PatternGraph {
@@ -165,39 +164,47 @@ class Kept {
   // The number of calls of `pattern` that must still come before its kernels are made; null: none.
   std::shared_ptr<std::atomic<uint32_t>> calls_left(DeviceState* device, const Pattern& pattern) {
     const std::lock_guard lock(mutex_);
-    if (calls_.size() >= kMostCounted) calls_.clear();
-    std::shared_ptr<std::atomic<uint32_t>>& calls = calls_[{device, pattern.key}];
-    if (calls == nullptr) calls = std::make_shared<std::atomic<uint32_t>>(kCallsBeforeKernels);
+    const Name name(device, pattern.key);
+    const std::shared_ptr<std::atomic<uint32_t>>* known = calls_.find(name);
+    const auto calls = known != nullptr ? *known : std::make_shared<std::atomic<uint32_t>>(kCallsBeforeKernels);
+    if (known == nullptr) calls_.keep(name, calls);
     return calls->load(std::memory_order_relaxed) == 0 ? nullptr : calls;
   }
 
   // The graph that serves `call`, with `sizes` set; or null, with the reason.
   std::shared_ptr<const PatternGraph> of(const OpCall& call, DeviceState* device, const Pattern& pattern,
                                          std::optional<symbolic::Values>* sizes, std::string* why_not) {
-    const std::pair<const DeviceState*, std::string> name(device, pattern.key);
+    const Name name(device, pattern.key);
     {
       const std::lock_guard lock(mutex_);
-      const auto found = all_.find(name);
-      if (found != all_.end()) {
-        if (auto one = find(found->second, pattern, sizes, why_not); one != nullptr || !why_not->empty()) return one;
-        if (full(found->second.size(), graph::kMostRecordings)) return no("its sizes change too often", why_not);
+      if (const Recordings* known = all_.find(name)) {
+        if (auto one = find(known->all, pattern, sizes, why_not); one != nullptr || !why_not->empty()) return one;
+        if (full(known->all.size(), graph::kMostRecordings)) return no("its sizes change too often", why_not);
       } else if (pattern.baked && full(baked_[{device, call.op->id}], kMostBaked)) {
         return no("its scalars change too often", why_not);
       }
     }
     std::shared_ptr<const PatternGraph> made = record(call, device, pattern);
     const std::lock_guard lock(mutex_);
-    if (all_.size() >= kMostKept) {
-      all_.clear();
-      baked_.clear();
+    const Graphs newest{made};
+    if (Recordings* known = all_.find(name)) {
+      known->all.push_back(std::move(made));
+    } else {
+      if (pattern.baked) ++baked_[{device, call.op->id}];
+      const auto dropped = all_.keep(name, {newest, call.op->id, pattern.baked});
+      if (dropped && dropped->second.baked) --baked_[{dropped->first.first, dropped->second.op}];
     }
-    if (all_.count(name) == 0 && pattern.baked) ++baked_[{device, call.op->id}];
-    all_[name].push_back(std::move(made));
-    return find({all_[name].back()}, pattern, sizes, why_not);
+    return find(newest, pattern, sizes, why_not);
   }
 
  private:
+  using Name = std::pair<const DeviceState*, std::string>;
   using Graphs = std::vector<std::shared_ptr<const PatternGraph>>;
+  struct Recordings {
+    Graphs all;
+    uint16_t op = 0;
+    bool baked = false;
+  };
 
   // Deterministic algorithms allow no limit: whether it is reached depends on earlier calls.
   static bool full(size_t count, size_t most) { return count >= most && !are_deterministic_algorithms_enabled(); }
@@ -216,9 +223,9 @@ class Kept {
   }
 
   std::mutex mutex_;
-  std::map<std::pair<const DeviceState*, std::string>, Graphs> all_;
+  graph::Recent<Name, Recordings> all_{graph::kMostPatterns};
   std::map<std::pair<const DeviceState*, uint16_t>, size_t> baked_;  // by op: number of patterns with scalars
-  std::map<std::pair<const DeviceState*, std::string>, std::shared_ptr<std::atomic<uint32_t>>> calls_;
+  graph::Recent<Name, std::shared_ptr<std::atomic<uint32_t>>> calls_{graph::kMostCounted};
 };
 
 // Never destroyed, because programs may end after static objects.

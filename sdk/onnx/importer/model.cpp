@@ -17,8 +17,6 @@ namespace {
 constexpr uint64_t kLargestFile = uint64_t{16} << 30;
 // An input of at most this many elements may be taken by value if shapes in the model depend on it.
 constexpr int64_t kByValueElements = 64;
-// The number of prepared models that are kept with some defaults as inputs.
-constexpr size_t kMostWithInputs = 4;
 
 std::string names_of(const std::vector<ValueInfo>& infos) {
   std::string text;
@@ -205,27 +203,26 @@ graph::PrepareOptions Model::Impl::preparation(const graph::Executable* like) co
 
 // Prepares the first recording whose guards allow `inputs`.
 std::optional<RecordedModel> Model::Impl::from_recordings(std::span<const Tensor> inputs) {
-  std::list<std::shared_ptr<const RecordedGraph>> all;
+  std::vector<std::shared_ptr<const RecordedGraph>> all;
   {
     const std::lock_guard lock(mutex);
-    all = recordings;
+    for (const auto& [key, recording] : recordings) all.push_back(recording);
   }
   for (const auto& recording : all) {
     if (!same_values(*recording, inputs)) continue;
     std::shared_ptr<const RecordedModel> before;  // the last model prepared from this recording
     {
       const std::lock_guard lock(mutex);
-      const auto from = [&](const auto& model) { return model->from == recording; };
+      const auto from = [&](const auto& entry) { return entry.second->from == recording; };
       const auto last = std::find_if(recorded_models.begin(), recorded_models.end(), from);
-      if (last != recorded_models.end()) before = *last;
+      if (last != recorded_models.end()) before = last->second;
     }
     std::optional<RecordedModel> model =
         prepare_model(*recording, inputs, preparation(before == nullptr ? nullptr : before->graph.get()));
     if (!model) continue;
     model->from = recording;
     const std::lock_guard lock(mutex);
-    const auto found = std::find(recordings.begin(), recordings.end(), recording);
-    if (found != recordings.end()) recordings.splice(recordings.begin(), recordings, found);
+    recordings.find(recording.get());  // the most recently used from now on
     return model;
   }
   return std::nullopt;
@@ -242,8 +239,7 @@ std::optional<RecordedModel> Model::Impl::record_open(std::span<const Tensor> in
       model->from = recording;
       const std::lock_guard lock(mutex);
       ++recorded;
-      recordings.push_front(std::move(recording));
-      if (recordings.size() > graph::kMostRecordings) recordings.pop_back();
+      recordings.keep(recording.get(), recording);
       return model;
     } catch (const Error&) {
       if (dims == DynamicDims::numbers) throw;
@@ -255,10 +251,7 @@ std::optional<RecordedModel> Model::Impl::record_open(std::span<const Tensor> in
 std::shared_ptr<const RecordedModel> Model::Impl::keep(RecordedModel model, std::span<const Tensor> inputs) {
   auto kept = std::make_shared<RecordedModel>(std::move(model));
   const std::lock_guard lock(mutex);
-  kept->signature = signature(inputs, by_value);
-  recorded_models.remove_if([&](const auto& model) { return model->signature == kept->signature; });
-  recorded_models.push_front(kept);
-  while (recorded_models.size() > std::max<uint32_t>(1, options.max_recorded)) recorded_models.pop_back();
+  recorded_models.keep(signature(inputs, by_value), kept);
   return kept;
 }
 
@@ -296,12 +289,8 @@ std::shared_ptr<const RecordedModel> Model::Impl::recorded_for(std::span<const T
   const std::vector<int64_t> key = signature(inputs, values);
   {
     const std::lock_guard lock(mutex);
-    const auto found = std::find_if(recorded_models.begin(), recorded_models.end(),
-                                    [&](const auto& recorded) { return recorded->signature == key; });
-    if (found != recorded_models.end() && !is_outdated(**found)) {
-      recorded_models.splice(recorded_models.begin(), recorded_models, found);
-      return recorded_models.front();
-    }
+    const std::shared_ptr<const RecordedModel>* known = recorded_models.find(key);
+    if (known != nullptr && !is_outdated(**known)) return *known;
   }
   return record(inputs, std::move(values));
 }
@@ -471,8 +460,7 @@ void throw_refusals(const std::vector<std::string>& refusals) {
 
 // `refusals` come from reading the file.
 std::shared_ptr<Model::Impl> finished(ParsedModel parsed, const Options& options, std::vector<std::string> refusals) {
-  auto impl = std::make_shared<Model::Impl>();
-  impl->options = options;
+  auto impl = std::make_shared<Model::Impl>(options);
   impl->parsed = std::move(parsed);
   finish_parsed(&impl->parsed, &refusals);
   throw_refusals(refusals);
@@ -519,23 +507,14 @@ std::shared_ptr<Model::Impl> Model::Impl::with_defaults(const std::set<std::stri
     if (names.count(info.name) != 0) given.insert(info.name);
   }
   if (given.empty()) return nullptr;
-  const auto takes = [&](const std::shared_ptr<Impl>& model) {
-    return model->parsed.inputs.size() == parsed.inputs.size() + given.size() &&
-           std::all_of(model->parsed.inputs.begin() + static_cast<ptrdiff_t>(parsed.inputs.size()),
-                       model->parsed.inputs.end(), [&](const ValueInfo& info) { return given.count(info.name) != 0; });
-  };
   const std::lock_guard lock(mutex);
-  const auto found = std::find_if(with_inputs.begin(), with_inputs.end(), takes);
-  if (found != with_inputs.end()) {
-    with_inputs.splice(with_inputs.begin(), with_inputs, found);
-  } else {
-    ParsedModel changed;
-    static_cast<ReadModel&>(changed) = *unsettled;
-    make_inputs_of_defaults(given, &changed);
-    with_inputs.push_front(finished(std::move(changed), options, {}));
-    if (with_inputs.size() > kMostWithInputs) with_inputs.pop_back();
-  }
-  return with_inputs.front();
+  if (const std::shared_ptr<Impl>* known = with_inputs.find(given)) return *known;
+  ParsedModel changed;
+  static_cast<ReadModel&>(changed) = *unsettled;
+  make_inputs_of_defaults(given, &changed);
+  std::shared_ptr<Impl> made = finished(std::move(changed), options, {});
+  with_inputs.keep(std::move(given), made);
+  return made;
 }
 
 Model::Model(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}

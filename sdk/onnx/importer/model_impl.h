@@ -1,7 +1,6 @@
 // Model::Impl: a parsed model and its recorded models.
 #pragma once
 
-#include <list>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -9,26 +8,32 @@
 #include <unordered_set>
 #include <vector>
 
+#include "core/graph/recent.h"
 #include "core/interpreter/execution_report.h"
 #include "sdk/onnx/importer/trace.h"
 #include "sdk/onnx/onnx.h"
 
 namespace tenon::onnx {
 
+// The number of copies of a model that are kept with some defaults as inputs.
+constexpr size_t kMostWithInputs = 4;
+
 struct Model::Impl {
+  explicit Impl(const Options& from) : options(from), recorded_models(from.max_recorded) {}
+
   ParsedModel parsed;
   Options options;
   std::vector<uint64_t> dependences;  // by value: the inputs that it depends on
 
   std::mutex mutex;
-  std::list<std::shared_ptr<const RecordedModel>> recorded_models;  // by signature; most recently used first
-  std::list<std::shared_ptr<const RecordedGraph>> recordings;       // most recently used first; at most kMostRecordings
-  uint64_t recorded = 0;                                            // how often the model was recorded
-  std::vector<bool> by_value;                                       // inputs whose elements are part of the signature
-  graph::FoldedConstants folded;                                    // shared by all recorded models
-  std::optional<ReadModel> unsettled;            // the model before constants were computed, if it has defaults
-  std::list<std::shared_ptr<Impl>> with_inputs;  // copies of this model with some defaults as inputs; most recently
-                                                 // used first
+  graph::Recent<std::vector<int64_t>, std::shared_ptr<const RecordedModel>> recorded_models;  // by signature
+  graph::Recent<const RecordedGraph*, std::shared_ptr<const RecordedGraph>> recordings{graph::kMostRecordings};
+  uint64_t recorded = 0;               // how often the model was recorded
+  std::vector<bool> by_value;          // inputs whose elements are part of the signature
+  graph::FoldedConstants folded;       // shared by all recorded models
+  std::optional<ReadModel> unsettled;  // the model before constants were computed, if it has defaults
+  // Copies of this model with some defaults as inputs, by the names of these.
+  graph::Recent<std::set<std::string>, std::shared_ptr<Impl>> with_inputs{kMostWithInputs};
 
   // The copy of this model that also takes the defaults in `names` as inputs; null if `names` contains no default.
   std::shared_ptr<Impl> with_defaults(const std::set<std::string>& names);

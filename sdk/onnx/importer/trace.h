@@ -17,7 +17,6 @@ struct RecordedGraph;
 
 // How to run one signature: a recorded graph prepared for it or, without a graph, node after node.
 struct RecordedModel {
-  std::vector<int64_t> signature;
   std::shared_ptr<const graph::Executable> graph;
   std::vector<uint32_t> graph_inputs;         // numbers of the model's inputs that are inputs of the graph
   std::vector<int32_t> nodes;                 // by label of the graph: index into ParsedModel::nodes; -1: none or
