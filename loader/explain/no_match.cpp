@@ -60,7 +60,7 @@ std::vector<std::string> candidate_names(Registry& registry) {
   return names;
 }
 
-// What to do about a wrong name.
+// The remedy for a wrong name.
 struct Remedy {
   std::string suggestion, advice;
 };

@@ -23,7 +23,7 @@ template <class T>
 using V = hn::Vec<D<T>>;
 
 constexpr int vectors = 2;                                  // width of a strip
-constexpr int most_rows = HWY_TARGET == HWY_AVX3 ? 12 : 6;  // of a tile: all sums fit in registers
+constexpr int most_rows = HWY_TARGET == HWY_AVX3 ? 12 : 6;  // rows of a tile: all sums fit in registers
 
 template <class T>
 HWY_INLINE V<T> multiply_add(V<T> x, V<T> y, V<T> sum) {

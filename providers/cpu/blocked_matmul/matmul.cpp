@@ -16,7 +16,7 @@ namespace tenon::provider::cpu {
 namespace {
 
 constexpr int64_t block_rows = 192;
-constexpr int64_t most_columns = 512;        // of a block
+constexpr int64_t most_columns = 512;        // columns of a block
 constexpr int64_t depth = 256;               // products that are added before their sum is added to the result
 constexpr int64_t most_depth = 32 * depth;   // rows of b that are packed at a time
 constexpr int64_t slab_bytes = 2048 * 1024;  // packed columns of b
@@ -307,7 +307,7 @@ class BlockedMatmulPrimitive final : public ep_primitive {
       }
     }
   }
-  // The same for few rows, which read b once.
+  // Adds the products of few rows; b is read once.
   void add_in_place(const ep_launch& launch, int64_t matrix, int64_t i, int64_t m, int64_t j, int64_t n, T* c,
                     int64_t c_row, Room* room) const {
     for (int64_t r = 0; bias_.index < 0 && r < m; ++r) std::fill_n(c + r * c_row, n, T{0});
@@ -366,7 +366,7 @@ class BlockedMatmulPrimitive final : public ep_primitive {
   BlockKernels<T> kernels_;
   Matrix c_, a_, b_, bias_;
   int64_t m_ = 0, n_ = 0, k_ = 0;
-  int64_t rows_ = 0, columns_ = 0;  // of a block
+  int64_t rows_ = 0, columns_ = 0;  // size of a block
   int32_t threads_ = 1;
   bool direct_ = false;           // the sums are the result
   bool packs_ = false;            // the host has packed b

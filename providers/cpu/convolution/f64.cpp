@@ -16,7 +16,7 @@ namespace tenon::provider::cpu {
 namespace {
 
 constexpr int32_t kAxes = 3;                 // absent spatial axes come first and have length 1
-constexpr int64_t kBlockBytes = 384 * 1024;  // of packed pixels, which stay in the L2 cache
+constexpr int64_t kBlockBytes = 384 * 1024;  // packed pixels that stay in the L2 cache
 
 // A tap of the kernel: its offset in WEIGHT, and the place of SRC that the first result reads.
 struct F64Tap {
@@ -28,7 +28,7 @@ struct F64Tap {
 struct F64Class {
   int64_t first[kAxes], step[kAxes], count[kAxes], src_step[kAxes];
   std::vector<F64Tap> taps;
-  int64_t pixels = 1;  // of one image
+  int64_t pixels = 1;  // pixels of one image
 };
 
 // The results of one axis that read the same taps.
@@ -346,7 +346,7 @@ class F64ConvolutionPrimitive final : public ep_primitive {
   int64_t src_size_[kAxes] = {1, 1, 1};
   int64_t src_strides_[kAxes] = {0, 0, 0}, dst_strides_[kAxes] = {0, 0, 0}, weight_strides_[kAxes] = {0, 0, 0};
   std::vector<F64Class> classes_;
-  std::vector<int64_t> first_units_;           // of each class, and the number of units
+  std::vector<int64_t> first_units_;           // first unit of each class, and the number of units
   int64_t groups_of_unit_ = 1, channels_ = 1;  // channels of DST
   int64_t room_ = 0;                           // doubles per thread
   int64_t nanoseconds_ = 0;

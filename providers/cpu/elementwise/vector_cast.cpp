@@ -59,7 +59,7 @@ HWY_INLINE V jam(V x) {
   return hn::Or(hn::AndNot(low, x), sticky);
 }
 
-// The same, but only of integers beyond 2^exact; the others are kept.
+// jam for integers beyond 2^exact; keeps the others.
 template <int bits, int exact, class V>
 HWY_INLINE V jam_large(V x) {
   const hn::DFromV<V> d;

@@ -36,8 +36,8 @@ class LinePlan {
  private:
   bool convolves() const { return !chirp_.empty(); }
 
-  int64_t length_, padded_;      // of a line; of the transforms, which differs for a convolution
-  kissfft<double> transform_;    // of length padded_
+  int64_t length_, padded_;      // length of a line, and of its transforms: longer for a convolution
+  kissfft<double> transform_;    // a transform of length padded_
   std::vector<Complex> chirp_;   // exp(-pi i k^2 / length), or its conjugate for the inverse; empty without convolution
   std::vector<Complex> filter_;  // the spectrum of the chirp's conjugate, divided by padded_
 };

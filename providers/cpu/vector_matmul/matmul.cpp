@@ -21,7 +21,7 @@ namespace {
 
 constexpr int64_t few = 2048;           // elements of a matrix that small_matmul computes
 constexpr int64_t few_of_one = 128;     // the limit for a matrix of one row
-constexpr int64_t few_columns = 4;      // of a product that counts as a batch
+constexpr int64_t few_columns = 4;      // columns of a product that counts as a batch
 constexpr int64_t long_sum = 64;        // the fewest products of a sum from which on that pays
 constexpr int64_t unit = kWordColumns;  // elements of y; a thread computes whole units
 
@@ -31,7 +31,7 @@ struct Problem {
   int64_t rows = 0, length = 0;
   int64_t row = 0, column = 0;
   int64_t x_step = 0, y_step = 0, bias_step = 0;
-  Axes batch[4];  // of y, matrix, x and bias
+  Axes batch[4];  // batch axes of y, matrix, x and bias
   int64_t count = 1;
 
   int64_t offset(int32_t operand, int64_t product) const { return count == 1 ? 0 : batch[operand].offset(product); }

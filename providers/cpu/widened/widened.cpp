@@ -175,7 +175,7 @@ std::span<const Implementation> implementations_before(int32_t kind) {
 // An operand that the inner primitive reads from, or writes to, a copy in the workspace.
 struct CopiedOperand {
   uint32_t index;
-  uint64_t offset;  // of the copy in the workspace
+  uint64_t offset;  // place of the copy in the workspace
   uint64_t bytes;
   OwnedPrimitive copy;  // to the workspace; for DST from it
 };
@@ -253,7 +253,7 @@ class WidenedPrimitive final : public ep_primitive {
   OwnedPrimitive widen_constant_;
   uint64_t constant_bytes_;
   bool inner_packs_;
-  uint64_t inner_offset_ = 0;  // of the workspace of `inner_`
+  uint64_t inner_offset_ = 0;  // place of the workspace of `inner_`
 };
 
 Refusal make_copy(ep_device& device, const ep_primitive_desc& copy, OwnedPrimitive* out) {

@@ -103,9 +103,9 @@ class NodeContext {
   const Attribute* find(std::string_view name) const;
   const Attribute& require(std::string_view name, Attribute::Kind kind) const;
 
-  // What `make()` built from attributes in the first run of the node on this device: a translator builds nothing twice
-  // that depends on attributes alone. `make` must not read inputs; before it calls ops, it calls require_eager().
-  // The result lives as long as the node. `name` distinguishes several results of one type.
+  // The value that `make()` built from attributes in the first run of the node on this device: a translator builds
+  // nothing twice that depends on attributes alone. `make` must not read inputs; before it calls ops, it calls
+  // require_eager(). The result lives as long as the node. `name` distinguishes several results of one type.
   template <class T, class Make>
   const T& kept(std::string_view name, Make make) const {
     return node_.kept.get<T>(name, device_.state(), std::move(make));

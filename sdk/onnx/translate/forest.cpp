@@ -20,7 +20,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr int64_t kTogether = 8;           // walks at a time
 constexpr uint32_t kMostNodes = 1u << 30;  // nodes, leaves or votes
-constexpr int64_t kTileBytes = 64 * 1024;  // of rows that all trees score before the next ones; they stay in the cache
+constexpr int64_t kTileBytes = 64 * 1024;  // rows that all trees score before the next ones; they stay in the cache
 
 // The greatest number below `value`: x < value means x <= below(value). NaN, which no x reaches, if there is none.
 double below(double value) { return value == -kInfinity ? kNan : std::nextafter(value, -kInfinity); }

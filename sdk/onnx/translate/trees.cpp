@@ -42,11 +42,11 @@ bool has_f32_features(NodeContext& n) {
   return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
 }
 
-// What is kept of the trees of a node, for features of one type.
+// The kept trees of a node, for features of one type.
 struct Ensemble {
   std::variant<Forest<float>, Forest<double>> forest;
   int64_t targets = 1;
-  int64_t highest_target = 0;  // of all leaves
+  int64_t highest_target = 0;  // highest target of all leaves
   bool one_target = true;      // all leaves have it
   bool all_positive = true;    // no weight is negative
 
