@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "primitives/text/format.h"
+
 namespace tenon {
 
 std::string_view code_name(Code code) {
@@ -36,13 +38,13 @@ std::string reason_with_rule(const std::string& reason, const std::string& rule)
   const size_t end = std::min(reason.find('\n'), reason.size());
   size_t stop = end;
   while (stop > 0 && reason[stop - 1] == '.') --stop;
-  return reason.substr(0, stop) + " (rule " + rule + ")." + reason.substr(end);
+  return fmt::format("{} (rule {}).{}", reason.substr(0, stop), rule, reason.substr(end));
 }
 
 std::string subject_and_reason(const Failure& parts) {
   std::string text = reason_with_rule(parts.reason, parts.rule);
   if (parts.subject.empty()) return text;
-  return parts.subject + (parts.arguments.empty() ? ": " : parts.arguments + " ") + text;
+  return fmt::format("{}{} {}", parts.subject, parts.arguments.empty() ? ":" : parts.arguments, text);
 }
 
 std::string compose_message(const Failure& parts) {
@@ -53,7 +55,7 @@ std::string compose_message(const Failure& parts) {
 
 std::string compose_remedy(const Failure& parts) {
   if (parts.suggestion.empty()) return parts.advice;
-  return "Did you mean " + parts.suggestion + "?" + (parts.advice.empty() ? "" : " " + parts.advice);
+  return fmt::format("Did you mean {}?{}{}", parts.suggestion, parts.advice.empty() ? "" : " ", parts.advice);
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ EXEMPT = {
 }
 # Functions that make text, and the position of the text among their arguments: the first position with a literal.
 FORMATTERS = {"fmt::format": (0,), "broken": (1,), "skipped": (0,), "not_claimed": (0,), "wrong": (0, 1),
-              "name_kernel": (1, 2), "functors::refuse": (0,)}
+              "name_kernel": (1, 2), "functors::refuse": (1,)}
 CALL = re.compile(r"(?<![\w:.>])(" + "|".join(FORMATTERS) + r")\(")
 QUOTED = re.compile(rf"{LITERAL}|'(?:\\.|[^'\\\n])+'|//[^\n]*")
 WHOLE_LITERAL = re.compile(rf"\s*(?:{LITERAL}\s*)+")

@@ -54,8 +54,7 @@ TEST(GroupLoops, ABarrierIsMissed) {
   std::vector<Node>& body = kernel.body.front().body;
   body.erase(body.begin() + 1);
   Memory memory(kernel, {}, 7);
-  EXPECT_EQ(interpret(kernel, {}, memory.addresses()).message(),
-            "Stage v is read at a point that was not stored.");
+  EXPECT_EQ(interpret(kernel, {}, memory.addresses()).message(), "Stage v is read at a point that was not stored.");
 }
 
 TEST(GroupLoops, RefuseWhatNotAllOfTheGroupReaches) {

@@ -10,7 +10,8 @@ const conformance::Test time_out = {"events/time_out", "S03", "A wait ends.", {}
 const conformance::Test relu = {"primitives/unary/relu/f32/vector", "P14", "", {}};
 
 std::vector<Row> rows() {
-  return {{&time_out, {Outcome::crashed, "it died <here> & \"now\" (rule X01).", "oops\n", 3, false, "X01"}}, {&relu, {}}};
+  return {{&time_out, {Outcome::crashed, "it died <here> & \"now\" (rule X01).", "oops\n", 3, false, "X01"}},
+          {&relu, {}}};
 }
 
 TEST(Report, AFailureEndsWithTheLineThatRunsItAlone) {

@@ -193,11 +193,12 @@ TEST(CpuProvider, NamesEveryRefusalOfItsList) {
   info.struct_size = sizeof info;
   ep_error* error = nullptr;
   EXPECT_EQ(cpu.ops.primitive_support(cpu.device, &desc, &info, &error), EP_STATUS_UNSUPPORTED);
-  EXPECT_EQ(cpu.host.sentence(),
-            "vector: bool; simd: operand 0 is bool, not f32; packed: the second matrix is not constant; onednn: bool, "
-            "not f32 or bf16; "
-            "blocks: no matmul on bool; bytes: bool by bool, not bytes by bytes; weights: bool to bool, not f32 to f32; "
-            "plain: no matmul on bool.");
+  EXPECT_EQ(
+      cpu.host.sentence(),
+      "vector: bool; simd: operand 0 is bool, not f32; packed: the second matrix is not constant; onednn: bool, "
+      "not f32 or bf16; "
+      "blocks: no matmul on bool; bytes: bool by bool, not bytes by bytes; weights: bool to bool, not f32 to f32; "
+      "plain: no matmul on bool.");
   desc.kind = 4711;
   EXPECT_EQ(cpu.ops.primitive_support(cpu.device, &desc, &info, &error), EP_STATUS_UNSUPPORTED);
   EXPECT_NE(cpu.host.sentence().find("4711"), std::string::npos) << cpu.host.sentence();
