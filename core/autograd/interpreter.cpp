@@ -34,7 +34,7 @@ bool gives_floats(const OpCall& call) {
 
 [[noreturn, gnu::cold]] void refuse_none(const OpCall& call, const GradientRow& row) {
   throw Error(Subject{call.op->name}, Code::unsupported,
-              fmt::format("an argument wants a gradient, which this op does not have: {}.", row.none),
+              fmt::format("an argument requires a gradient, which this op does not have: {}.", row.none),
               "Call the op on detach() of the argument, or inside a NoGrad scope.");
 }
 
@@ -48,23 +48,24 @@ void check_write(const OpCall& call, const Tensor& output, bool flows) {
   const History* history = history_of(output);
   const bool tracked = history != nullptr && wants(history->edge);
   if (tracked && history->leaf) {
-    refuse_write(call, "the tensor to write is a leaf that wants a gradient, so its elements may not change.",
+    refuse_write(call, "the tensor to write is a leaf that requires a gradient, so its elements may not change.",
                  "Write inside a NoGrad scope.");
   }
   if (history != nullptr && history->view != nullptr) {
     const History& base = *history_of(history->view->base);
     if (base.leaf && wants(base.edge)) {
-      refuse_write(call, "the tensor to write is a view of a leaf that wants a gradient.",
+      refuse_write(call, "the tensor to write is a view of a leaf that requires a gradient.",
                    "Write inside a NoGrad scope.");
     }
     return;
   }
   const SharedStorage storage = output.impl()->storage;
   if (!tracked && flows && storage != nullptr && storage.tensor_count() > 1) {
-    refuse_write(call,
-                 "an argument wants a gradient, and other tensors share the memory that is written, so their gradients "
-                 "would be wrong: the tensor is a view that was made where no gradient was wanted.",
-                 "Build the tensor by concat, pad or where, or ask its base for a gradient before the view is made.");
+    refuse_write(
+        call,
+        "an argument requires a gradient, and other tensors share the memory that is written, so their gradients "
+        "would be wrong: the tensor is a view that was made where no gradient was wanted.",
+        "Build the tensor by concat, pad or where, or ask its base for a gradient before the view is made.");
   }
 }
 
@@ -115,7 +116,7 @@ void GradientInterpreter::apply(const OpCall& call) {
 void GradientInterpreter::apply_control(const OpCall& call, bool flows) {
   if (!flows) return below_.apply(call);
   throw Error(Subject{call.op->name}, Code::unsupported,
-              fmt::format("an argument wants a gradient, which a recorded {} does not have yet.", call.op->name),
+              fmt::format("an argument requires a gradient, which a recorded {} does not have yet.", call.op->name),
               "Call the function without compile, or inside a NoGrad scope.");
 }
 

@@ -183,7 +183,7 @@ void OpNode::run(std::span<const Tensor> of_results, uint64_t wanted, std::span<
   for (size_t i = 0; i < of_inputs.size(); ++i) {
     if ((wanted >> i & 1) == 0 || of_inputs[i].defined()) continue;
     throw Error(Subject{op_->name}, Code::unsupported,
-                fmt::format("argument {} wants a gradient, which this op does not have for it.", i));
+                fmt::format("argument {} requires a gradient, which this op does not have for it.", i));
   }
 }
 

@@ -109,7 +109,7 @@ class Take {
       if (tensor.requires_grad()) {
         throw Error(
             Subject{options_.name}, Code::invalid_argument,
-            fmt::format("a frozen tensor of shape {} wants a gradient, but a constant has none.", tensor.dims()),
+            fmt::format("a frozen tensor of shape {} requires a gradient, but a constant has none.", tensor.dims()),
             "Remove the tensor from the option frozen, or call requires_grad_(false).");
       }
       made_.frozen.emplace_back(tensor, write_count(tensor));

@@ -173,7 +173,7 @@ void Tracer::check_histories(const Tensor& tensor) const {
     const autograd::History* history = autograd::history_of(written.tensor);
     if (history == nullptr || history->edge.node.get() == written.edge.node.get()) continue;
     throw Error(Subject{function_}, Code::invalid_argument,
-                fmt::format("a tensor of shape {} from outside is overwritten with one that wants a gradient, "
+                fmt::format("a tensor of shape {} from outside is overwritten with one that requires a gradient, "
                             "which a recording cannot pass on.",
                             written.tensor.dims()),
                 "Write inside a NoGrad scope, or return the new elements as a result.");

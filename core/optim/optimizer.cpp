@@ -40,7 +40,7 @@ Optimizer::Optimizer(std::string_view name, std::vector<Group> groups, double lr
     if (!(decay >= 0)) refuse(name_, "a weight decay must be at least 0, not {}.", decay);
     for (const Tensor& parameter : group.parameters) {
       if (!parameter.defined() || !parameter.requires_grad() || !parameter.is_leaf()) {
-        refuse(name_, "parameter {} is not a leaf that wants a gradient.", parameters_.size());
+        refuse(name_, "parameter {} is not a leaf that requires a gradient.", parameters_.size());
       }
       if (!met.insert(parameter.impl()).second) refuse(name_, "parameter {} is listed twice.", parameters_.size());
       add_parameter(parameter, groups_.size() - 1);

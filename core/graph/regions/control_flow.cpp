@@ -58,7 +58,7 @@ void refuse_gradients(const OpInfo& op, const TensorList& results) {
   for (const Tensor& result : results) {
     if (!result.defined() || !result.requires_grad()) continue;
     throw Error(Subject{op.name}, Code::unsupported,
-                fmt::format("a tensor that its function reads wants a gradient, which a recorded {} does not have "
+                fmt::format("a tensor that its function reads requires a gradient, which a recorded {} does not have "
                             "yet.",
                             op.name),
                 "Call the function without compile, or inside a NoGrad scope.");

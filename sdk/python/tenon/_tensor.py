@@ -192,7 +192,7 @@ def numpy(self, *, force=False):
     detaches it."""
     import numpy
     if self.requires_grad and not force:
-        raise _tenon.InvalidArgument("numpy(): the tensor wants a gradient, and autograd does not see writes to the array; call detach() first.")
+        raise _tenon.InvalidArgument("numpy(): the tensor requires a gradient, and autograd does not see writes to the array; call detach() first.")
     return numpy.asarray(self.detach())
 
 

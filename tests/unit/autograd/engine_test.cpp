@@ -374,7 +374,7 @@ TEST(Interpreter, RefusesAnOpWithoutAGradientAndSaysWhy) {
   call.inputs = inputs;
   call.outputs = {&result, 1};
   EXPECT_EQ(error_of([&] { gradients.apply(call); }),
-            "isnan: an argument wants a gradient, which this op does not have: the result is bool.");
+            "isnan: an argument requires a gradient, which this op does not have: the result is bool.");
 }
 
 TEST(Interpreter, GivesTheGradientOnTheDeviceOfItsTensor) {

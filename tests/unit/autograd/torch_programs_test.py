@@ -2,7 +2,7 @@
 
 usage: torch_programs_test.py
 
-A program is a function of a library `t`; t.leaf makes a leaf that wants a gradient, t.constant one that wants none, and
+A program is a function of a library `t`; t.leaf makes a leaf that requires a gradient, t.constant one that wants none, and
 every other name is an op, of which those that end in `_` write their first argument. It gives the tensors whose elements
 are compared."""
 

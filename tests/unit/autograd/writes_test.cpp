@@ -60,9 +60,9 @@ TEST(Writes, WhatNoGradientNeedsMayChange) {
 TEST(Writes, IntoALeafThatWantsAGradientAreRefused) {
   Tensor x = leaf({1, 2});
   EXPECT_EQ(error_of([&] { add_(x, 1); }),
-            "add_: the tensor to write is a leaf that wants a gradient, so its elements may not change.");
+            "add_: the tensor to write is a leaf that requires a gradient, so its elements may not change.");
   EXPECT_EQ(error_of([&] { zero_(slice(x, 0, 0, 1)); }),
-            "zero_: the tensor to write is a view of a leaf that wants a gradient.");
+            "zero_: the tensor to write is a view of a leaf that requires a gradient.");
   EXPECT_EQ(numbers(x), (Values{1, 2}));
 }
 

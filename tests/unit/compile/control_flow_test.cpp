@@ -70,8 +70,8 @@ TEST(CompiledControlFlow, AGradientIsRefusedByName) {
       })(x);
     });
   };
-  EXPECT_TRUE(contains(call(true), "cond: a tensor that its function reads wants a gradient"));
-  EXPECT_TRUE(contains(call(false), "cond: an argument wants a gradient"));
+  EXPECT_TRUE(contains(call(true), "cond: a tensor that its function reads requires a gradient"));
+  EXPECT_TRUE(contains(call(false), "cond: an argument requires a gradient"));
   auto step = compile([&](const Tensor& y) {
     const NoGrad scope;
     return cond(

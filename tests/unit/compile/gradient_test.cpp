@@ -371,7 +371,7 @@ TEST(CompiledGradient, RefusesWhatItCannotPassOn) {
       contains(error_of([&] { keeps(x); }), "keeps: a tensor of shape [3] from outside is overwritten with one"));
   EXPECT_FALSE(state.requires_grad());
   auto frozen = compile([&](const Tensor& in) { return in * w; }, {.name = "frozen", .frozen = {w}});
-  EXPECT_TRUE(contains(error_of([&] { frozen(x); }), "frozen: a frozen tensor of shape [3] wants a gradient"));
+  EXPECT_TRUE(contains(error_of([&] { frozen(x); }), "frozen: a frozen tensor of shape [3] requires a gradient"));
 }
 
 TEST(CompiledGradient, ReachesWhatOpsMadeOutside) {

@@ -150,9 +150,9 @@ TEST(Optimizer, RefusesAStateThatIsNotItsOwn) {
 
 TEST(Optimizer, RefusesWhatIsNoParameterAndNumbersOutOfRange) {
   const Tensor p = leaf({1, 2});
-  EXPECT_EQ(error_of([&] { SGD({p * 2}, {.lr = 1}); }), "SGD: parameter 0 is not a leaf that wants a gradient.");
+  EXPECT_EQ(error_of([&] { SGD({p * 2}, {.lr = 1}); }), "SGD: parameter 0 is not a leaf that requires a gradient.");
   EXPECT_EQ(error_of([&] { SGD({with_values({1}, {1})}, {.lr = 1}); }),
-            "SGD: parameter 0 is not a leaf that wants a gradient.");
+            "SGD: parameter 0 is not a leaf that requires a gradient.");
   EXPECT_EQ(error_of([&] { SGD({p, p}, {.lr = 1}); }), "SGD: parameter 1 is listed twice.");
   EXPECT_EQ(error_of([&] { SGD(TensorList{}, {.lr = 1}); }), "SGD: there are no parameters.");
   EXPECT_EQ(error_of([&] { SGD({p}, {.lr = -1}); }), "SGD: a learning rate must be at least 0, not -1.");
