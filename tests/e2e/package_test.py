@@ -499,7 +499,7 @@ class Package:
         assert not glob.glob(os.path.join(self.project_build, "*.new")), os.listdir(self.project_build)
         assert "npu2:0" in devices, devices
         assert ", 0 failed, 0 crashed, 0 hung," in conform and "No file of expectations" not in conform, conform
-        assert re.search(r"first_relu +Relu +relu +npu2:0 +plain +native", report), report
+        assert re.search(r"first_relu +Relu +relu +npu2:0 +plain \* +native", report), report
         assert re.search(r"MatMul +matmul +npu2:0 .*host .*native: npu2 has relu and add, not matmul", report), report
         assert "broken by the" not in validated, validated
 
@@ -541,7 +541,7 @@ class Package:
         for name in ("events/record_replaces", "events/wait_captures", "events/outlive_stream", "faults/in_order",
                      "primitives/gather/slices/f32/out_of_range_i64_above"):
             assert re.search(rf"^passed +{name}", shown, re.MULTILINE), shown
-        assert re.search(r"first_relu +Relu +relu +npu2:0 +plain +native", report), report
+        assert re.search(r"first_relu +Relu +relu +npu2:0 +plain \* +native", report), report
         assert re.search(r"MatMul +matmul +npu2:0 .*host .*native: npu2 has no implementation of kind", report), report
         assert "broken by the" not in validated, validated
         print("   ", conform.splitlines()[-1])

@@ -270,20 +270,30 @@ class BlockedMatmulPrimitive final : public ep_primitive {
     const int64_t m = std::min(rows_, m_ - i), n = std::min(columns_, n_ - j);
     T* const c = direct_ ? reinterpret_cast<T*>(c_.at(launch, matrix, i, j)) : room->sums;
     const int64_t c_row = direct_ ? c_.row : columns_;
-    for (int64_t r = 0; bias_.index >= 0 && r < m; ++r) {
-      read(bias_, c + r * c_row, bias_.at(launch, matrix, i + r, j), bias_.column, n, room->raw);
-    }
     if (thin_ != nullptr) {
-      add_in_place(launch, matrix, i, m, j, n, c, c_row, room);
+      multiply_in_place(launch, matrix, i, m, j, n, c, c_row, room);
     } else {
-      add_strips(launch, matrix, i, m, j, n, c, c_row, room);
+      multiply_strips(launch, matrix, i, m, j, n, c, c_row, room);
     }
+    if (bias_.index >= 0) add_bias(launch, matrix, i, m, j, n, c, c_row, room);
     if (!direct_) store(launch, matrix, i, m, j, n, room);
   }
 
-  // Adds the products of a block to c, which holds the bias.
-  void add_strips(const ep_launch& launch, int64_t matrix, int64_t i, int64_t m, int64_t j, int64_t n, T* c,
-                  int64_t c_row, Room* room) const {
+  // The bias is added to the sums, as all implementations do, so that the result does not depend on the implementation.
+  void add_bias(const ep_launch& launch, int64_t matrix, int64_t i, int64_t m, int64_t j, int64_t n, T* c,
+                int64_t c_row, Room* room) const {
+    for (int64_t r = 0; r < m; ++r) {
+      if (r == 0 || bias_.row != 0) {
+        read(bias_, room->line, bias_.at(launch, matrix, i + r, j), bias_.column, n, room->raw);
+      }
+      T* const sums = c + r * c_row;
+      for (int64_t q = 0; q < n; ++q) sums[q] = static_cast<T>(sums[q] + room->line[q]);
+    }
+  }
+
+  // Sets c to the products of a block.
+  void multiply_strips(const ep_launch& launch, int64_t matrix, int64_t i, int64_t m, int64_t j, int64_t n, T* c,
+                       int64_t c_row, Room* room) const {
     for (int64_t first = 0; first < k_; first += most_depth) {
       const int64_t deep = std::min(most_depth, k_ - first);
       const Right columns = right(launch, matrix, first, deep, j, n, room);
@@ -293,7 +303,7 @@ class BlockedMatmulPrimitive final : public ep_primitive {
         strip.k = std::min(depth, first + deep - p);
         strip.c_row = c_row;
         strip.b_row = width();
-        strip.adds = p != 0 || bias_.index >= 0;
+        strip.adds = p != 0;
         const Left rows = left(launch, matrix, i, m, p, strip.k, room);
         strip.a = rows.data;
         strip.a_row = rows.row;
@@ -307,10 +317,10 @@ class BlockedMatmulPrimitive final : public ep_primitive {
       }
     }
   }
-  // Adds the products of few rows; b is read once.
-  void add_in_place(const ep_launch& launch, int64_t matrix, int64_t i, int64_t m, int64_t j, int64_t n, T* c,
-                    int64_t c_row, Room* room) const {
-    for (int64_t r = 0; bias_.index < 0 && r < m; ++r) std::fill_n(c + r * c_row, n, T{0});
+  // Sets c to the products of few rows; b is read once.
+  void multiply_in_place(const ep_launch& launch, int64_t matrix, int64_t i, int64_t m, int64_t j, int64_t n, T* c,
+                         int64_t c_row, Room* room) const {
+    for (int64_t r = 0; r < m; ++r) std::fill_n(c + r * c_row, n, T{0});
     for (int64_t p = 0; p < k_; p += depth) {
       ThinProduct<T> thin{};
       thin.m = m;

@@ -16,7 +16,10 @@ using Strings = std::vector<std::string>;
 Value list_of(std::span<const int64_t> numbers) {
   return Tensor::copy_from_host(numbers.data(), {static_cast<int64_t>(numbers.size())}, DType::i64, Device::host());
 }
-Value list_of(Strings words) { return Value::strings({static_cast<int64_t>(words.size())}, std::move(words)); }
+Value list_of(Strings words) {
+  const auto count = static_cast<int64_t>(words.size());
+  return Value::strings({count}, std::move(words));
+}
 
 // One map for each row of the matrix. A list is a matrix with one row.
 ValueList zip_map(NodeContext& n) {

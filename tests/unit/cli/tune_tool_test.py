@@ -117,7 +117,7 @@ def refused(tool, model, folder):
     claim("No ops of the model become one kernel" in none, "no kernels: " + none)
     (folder / "file").write_text("")
     nowhere = run("tune", model, "--dim", "rows=8", "--budget", "1", code=1, XDG_CACHE_HOME=folder / "file")
-    claim("cannot be kept" in nowhere.stderr and "softmax" in nowhere.stdout, "nowhere to keep it: " + nowhere.stderr)
+    claim("cannot be stored" in nowhere.stderr and "softmax" in nowhere.stdout, "nowhere to keep it: " + nowhere.stderr)
     claim("tune)" in run("completion", "bash").stdout, "completion knows it")
     claim("TENON_TUNE" in run("help", "env").stdout, "so does the help")
 

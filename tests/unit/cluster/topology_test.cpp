@@ -53,7 +53,7 @@ TEST(Topology, NonsenseIsToldOfWithItsLine) {
            {"rank: 1 FLOP/s, 1 B/s, 2 ranks\n" + node, "a rank has no ranks"},
            {rank + "node: 2 ranks, 1 B/s", "line 2: a level needs its number of ranks"},
            {rank + node + "cluster: 2 ranks, 1 s, 1 B/s", "line 3: '2 ranks' has the unit 'ranks'"},
-           {rank + "node: 2.5 ranks, 1 s, 1 B/s", "2.5 ranks do not give a whole number"},
+           {rank + "node: 2.5 ranks, 1 s, 1 B/s", "2.5 ranks are not possible; the number of ranks must be whole and at most"},
            {rank + "node: 1e9 ranks, 1 s, 1 B/s", "are not possible; the number of ranks must be whole and at most"},
            {rank + "node: 2 ranks, 1 s, 1 s, 1 B/s", "'1 s' is given twice"},
            {rank + "node: -2 ranks, 1 s, 1 B/s", "'-2 ranks' is not a number above 0"},

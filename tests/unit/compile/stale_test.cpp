@@ -80,7 +80,7 @@ const Case kCases[] = {
        const Device device(++m.calls % 2 == 0 ? "cpu" : "null");
        return x + sum(to(zeros({4096}, DType::f32, device), x.device()));
      }},
-    {"AHandleAssignedInside", "mul", "which has finished",
+    {"AHandleAssignedInside", "mul", "has finished",
      [](Memory& m, const Tensor& x) {
        m.weight = m.weight * x;
        return m.weight;
@@ -93,13 +93,13 @@ const Case kCases[] = {
      }},
     {"AHandleChosenByPosition", "add", "another one of shape [3]",
      [](Memory& m, const Tensor& x) { return x + m.parts[static_cast<size_t>(m.calls++ % 2)]; }},
-    {"AValueLeakedIntoAMember", "add", "which has finished",
+    {"AValueLeakedIntoAMember", "add", "has finished",
      [](Memory& m, const Tensor& x) {
        const Tensor result = m.kept.defined() ? x + m.kept : tanh(x);
        m.kept = result;
        return result;
      }},
-    {"AListThatGrows", "concat", "which has finished",
+    {"AListThatGrows", "concat", "has finished",
      [](Memory& m, const Tensor& x) {
        m.list.push_back(exp(x));
        return concat(m.list, 0);
