@@ -224,7 +224,7 @@ TEST(RulesOverSymbols, GiveTheSizesAndGuardsOfTheGoldenText) {
       const auto line = [&](const char* how, bool hinted) {
         std::string text = Inferred(op, example, hinted).text();
         for (const char* before : {"", "how "}) {  // so that rows with the same rule have one line
-          const size_t at = text.find(fmt::format("{}{}{}", before, op.name, *before == 0 ? ": " : " goes on"));
+          const size_t at = text.find(fmt::format("{}{}{}", before, op.name, *before == 0 ? ": " : " continues"));
           if (at != std::string::npos) text.replace(at + std::strlen(before), op.name.size(), "<op>");
         }
         return fmt::format("  {}{}\n", how, text);

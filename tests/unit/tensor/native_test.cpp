@@ -301,9 +301,9 @@ TEST_F(Native, SemaphoresRefuseWhatTheyCannotMean) {
   expect_error([&] { stream.wait(binary, 4); }, Code::invalid_argument, {"value is 4"});
   expect_error([&] { Stream::standard(Device::host()).wait(binary); }, Code::invalid_argument, {"async:0", "cpu"});
   const Semaphore timeline = semaphore_of(counter, SemaphoreKind::timeline);
-  expect_error([&] { stream.signal(timeline, 0); }, Code::invalid_argument, {"value is 0", "reach 0"});
+  expect_error([&] { stream.signal(timeline, 0); }, Code::invalid_argument, {"value is 0", "greater than 0"});
   stream.signal(timeline, 7);
-  expect_error([&] { stream.signal(timeline, 7); }, Code::invalid_argument, {"value is 7", "reach 7"});
+  expect_error([&] { stream.signal(timeline, 7); }, Code::invalid_argument, {"value is 7", "greater than 7"});
   const Tensor foreign = Tensor::empty({4}, DType::f32, Device::host());
   expect_error([&] { stream.wait(timeline, 1, {foreign}); }, Code::invalid_argument, {"a tensor of cpu"});
   EXPECT_EQ(fakes::async_control().semaphores, 2);
@@ -369,7 +369,7 @@ TEST_F(Native, HostPointersServeTheHostDevice) {
       [] {
         tensor_over(Device::host(), {{HandleType::host_pointer, nullptr}, 48}, {12}, {}, DType::f32);
       },
-      Code::invalid_argument, {"no data"});
+      Code::invalid_argument, {"data pointer is null"});
 }
 
 TEST_F(Native, AProviderIsNotRetiredUnderASemaphore) {

@@ -243,7 +243,7 @@ TEST_F(FakeCudaInterop, RefusalsNameTheReasonAndKeepNothing) {
   int local = 0;
   refuses(pointer(reinterpret_cast<uint64_t>(&local), 4), EP_STATUS_INVALID_ARGUMENT, "CUDA does not know the address");
   refuses(pointer(others, 1024), EP_STATUS_INVALID_ARGUMENT, "memory of device 1");
-  refuses(pointer(mine, 1025), EP_STATUS_INVALID_ARGUMENT, "1024 follow");
+  refuses(pointer(mine, 1025), EP_STATUS_INVALID_ARGUMENT, "only 1024 bytes follow");
   refuses(pointer(mine + 16, 16), EP_STATUS_UNSUPPORTED, "not a multiple of 256");
   refuses(pointer(0, 16), EP_STATUS_INVALID_ARGUMENT, "NULL");
   refuses(import_memory(desc_of(EP_HANDLE_OPAQUE_FD, handle_of(file), 1024), &memory), EP_STATUS_INVALID_ARGUMENT,

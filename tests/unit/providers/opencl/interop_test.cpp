@@ -276,7 +276,7 @@ TEST_F(OpenClInterop, RefusalsNameTheReasonAndKeepNothing) {
       [&] {
         Stream::over(device(), {HandleType::cuda_stream, their_queue});
       },
-      Code::unsupported, {"cuda_stream", "it takes cl_queue"});
+      Code::unsupported, {"cuda_stream", "it accepts cl_queue"});
   expect_error(
       [&] {
         Semaphore(device(), {HandleType::cl_event, their_event}, SemaphoreKind::event);
