@@ -199,10 +199,10 @@ TEST(FloatingPoint, OfTheCallerChangesNoBitOfWideWork) {
   int32_t threads = 2;
   for (const Mode& mode : modes) {
     OpenProvider provider("cpu", {}, threads++);
-    for (const auto& [work, operands, want] : known) {
+    for (const Known& each : known) {
       std::vector<float> got;
-      in_mode(mode, [&] { got = result_of(provider, work, operands); });
-      EXPECT_TRUE(equal_bits(got, want)) << work.name << ", " << mode.what;
+      in_mode(mode, [&] { got = result_of(provider, each.work, each.operands); });
+      EXPECT_TRUE(equal_bits(got, each.want)) << each.work.name << ", " << mode.what;
     }
   }
 }
