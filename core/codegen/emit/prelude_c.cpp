@@ -700,8 +700,8 @@ void cut_functions(DType dtype, Pieces* pieces) {
 // The pieces for numbers of one dtype (f32, f64, an integer, bool), made once.
 const Pieces& pieces_of(DType dtype) {
   static std::mutex mutex;
-  static std::map<DType, Pieces>& all =
-      *new std::map<DType, Pieces>;  // threads may print kernels while the process ends
+  // Never destroyed, because threads may print kernels while the process ends.
+  static std::map<DType, Pieces>& all = *new std::map<DType, Pieces>;
   const std::scoped_lock lock(mutex);
   Pieces& pieces = all[dtype];
   if (!pieces.empty()) return pieces;
