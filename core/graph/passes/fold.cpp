@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/graph/folding.h"
+#include "core/graph/passes/hint_call.h"
 #include "core/graph/passes/passes.h"
 #include "primitives/text/format.h"
 
@@ -28,15 +29,9 @@ TensorList computed(const Graph& graph, const Node& node) {
   std::vector<const Tensor*> inputs;
   for (ValueId id : node.inputs) inputs.push_back(id == 0 ? nullptr : &graph[id].constant);
   TensorList results(node.results.size());
-  OpCall call;
-  call.op = node.op;
+  OpCall call = call_of(node);
   call.inputs = inputs;
-  call.scalars = node.scalars;
-  call.attributes = node.attributes.data();
-  call.device = node.device;
   call.outputs = results;
-  call.precision = node.precision;
-  call.epilogues = node.epilogues;
   eager_interpreter().apply(call);
   return results;
 }

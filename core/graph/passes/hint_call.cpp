@@ -16,17 +16,22 @@ std::optional<Dims> hint_dims(const Graph& graph, const Value& value) {
   return dims;
 }
 
+OpCall call_of(const Node& node) {
+  OpCall call;
+  call.op = node.op;
+  call.scalars = node.scalars;
+  call.attributes = node.attributes.data();
+  call.device = node.device;
+  call.precision = node.precision;
+  call.epilogues = node.epilogues;
+  return call;
+}
+
 HintCall::HintCall(const Node& node, std::vector<Tensor> inputs)
-    : inputs_(std::move(inputs)), outputs_(node.results.size()) {
+    : inputs_(std::move(inputs)), outputs_(node.results.size()), call_(call_of(node)) {
   for (const Tensor& input : inputs_) pointers_.push_back(input.defined() ? &input : nullptr);
-  call_.op = node.op;
   call_.inputs = pointers_;
-  call_.scalars = node.scalars;
-  call_.attributes = node.attributes.data();
-  call_.device = node.device;
   call_.outputs = outputs_;
-  call_.precision = node.precision;
-  call_.epilogues = node.epilogues;
 }
 
 std::optional<Dims> HintCall::strides(size_t i) const {

@@ -1,5 +1,5 @@
-// HintCall: a node as a call at hint sizes, on tensors without data, to ask a device about it. Internal to
-// core/graph/passes.
+// Calls made of nodes. HintCall: a node as a call at hint sizes, on tensors without data, to ask a device about it.
+// Internal to core/graph/passes.
 #pragma once
 
 #include <optional>
@@ -14,6 +14,9 @@ namespace tenon::graph {
 
 // The sizes of `value` when the graph was recorded; nothing if one depends on data.
 std::optional<Dims> hint_dims(const Graph& graph, const Value& value);
+
+// The call of `node`, without inputs and outputs. `node` must outlive it.
+OpCall call_of(const Node& node);
 
 class HintCall {
  public:

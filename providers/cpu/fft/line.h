@@ -36,7 +36,8 @@ class LinePlan {
  private:
   bool convolves() const { return !chirp_.empty(); }
 
-  int64_t length_, padded_;      // length of a line, and of its transforms: longer for a convolution
+  int64_t length_;               // elements of a line
+  int64_t padded_;               // elements of its transforms, which a convolution needs longer
   kissfft<double> transform_;    // a transform of length padded_
   std::vector<Complex> chirp_;   // exp(-pi i k^2 / length), or its conjugate for the inverse; empty without convolution
   std::vector<Complex> filter_;  // the spectrum of the chirp's conjugate, divided by padded_

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "providers/cpu/lists.h"
+#include "providers/cpu/plain/epilogue.h"
 #include "sdk/provider/primitive.h"
 
 namespace tenon::provider::cpu {
@@ -13,9 +14,7 @@ ep_primitive_desc without_epilogues(const ep_primitive_desc& desc) {
   bare.epilogue_count = 0;
   bare.operand_count = 0;
   for (uint32_t i = 0; i < desc.operand_count; ++i) {
-    const int32_t role = desc.operands[i].role;
-    const bool epilogue = role >= EP_ROLE_EPILOGUE_0 && role < EP_ROLE_EPILOGUE_0 + EP_MAX_EPILOGUES;
-    if (!epilogue) bare.operands[bare.operand_count++] = desc.operands[i];
+    if (!is_epilogue_operand(desc.operands[i])) bare.operands[bare.operand_count++] = desc.operands[i];
   }
   return bare;
 }

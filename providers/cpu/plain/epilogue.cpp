@@ -4,6 +4,10 @@
 
 namespace tenon::provider::cpu {
 
+bool is_epilogue_operand(const ep_operand_desc& operand) {
+  return operand.role >= EP_ROLE_EPILOGUE_0 && operand.role < EP_ROLE_EPILOGUE_0 + EP_MAX_EPILOGUES;
+}
+
 Refusal why_no_plain_epilogues(const ep_primitive_desc& desc, SimdLevel simd, int32_t compute) {
   for (uint32_t i = 0; i < desc.epilogue_count && i < EP_MAX_EPILOGUES; ++i) {
     const ep_epilogue& epilogue = desc.epilogues[i];

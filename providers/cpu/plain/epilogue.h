@@ -8,6 +8,8 @@
 
 namespace tenon::provider::cpu {
 
+bool is_epilogue_operand(const ep_operand_desc& operand);
+
 // The reason why an epilogue has no kernel for results of type `compute`. Pure.
 Refusal why_no_plain_epilogues(const ep_primitive_desc& desc, SimdLevel simd, int32_t compute);
 

@@ -8,6 +8,7 @@
 #include "providers/cpu/convolution/images.h"
 #include "providers/cpu/elementwise/elementwise.h"
 #include "providers/cpu/lists.h"
+#include "providers/cpu/plain/epilogue.h"
 #include "providers/cpu/rows/row.h"
 
 namespace tenon::provider::cpu {
@@ -17,10 +18,6 @@ struct DestroyPrimitive {
   void operator()(ep_primitive* primitive) const { destroy_primitive(primitive); }
 };
 using OwnedPrimitive = std::unique_ptr<ep_primitive, DestroyPrimitive>;
-
-bool is_epilogue_operand(const ep_operand_desc& operand) {
-  return operand.role >= EP_ROLE_EPILOGUE_0 && operand.role < EP_ROLE_EPILOGUE_0 + EP_MAX_EPILOGUES;
-}
 
 bool has_channels(const ep_operand_desc& operand) {
   return operand.rank > 2 &&

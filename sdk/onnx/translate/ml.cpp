@@ -91,7 +91,7 @@ class Places {
       }
     }
   }
-  // kNone if there is no such key.
+  // The position of `key`; kNone if the table lacks it.
   size_t operator[](const Key& key) const {
     if (key != key) return nan_;
     const auto found = places_.find(key);

@@ -120,7 +120,7 @@ inline std::string shrink(std::string text, const Rewriting& rewriting, uint32_t
       try {
         fails = candidate.size() < text.size() && fault(candidate, rewriting, seed).has_value();
       } catch (const Error&) {
-        continue;  // the text is no longer a graph that can run
+        continue;  // without these lines the text is not a graph that can run
       }
       if (!fails) continue;
       text = candidate;

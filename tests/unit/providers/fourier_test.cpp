@@ -35,7 +35,7 @@ class Transforms {
     return values;
   }
 
-  // Compares some frequencies, of which the transform has `frequencies`, with their sums.
+  // Compares some of the `frequencies` results of the transform with sums in double.
   void check_sums(const std::vector<T>& src, int64_t parts, const std::vector<T>& got, int64_t frequencies,
                   bool inverse) {
     for (const int64_t k : {int64_t{0}, int64_t{1}, frequencies / 3, frequencies - 1}) {
