@@ -15,11 +15,6 @@ namespace {
 
 using Lengths = std::array<int64_t, EP_MAX_RANK>;
 
-struct Destroy {
-  void operator()(ep_primitive* primitive) const { destroy_primitive(primitive); }
-};
-using Owned = std::unique_ptr<ep_primitive, Destroy>;
-
 struct Tile {
   ep_primitive* primitive;
   std::array<uint64_t, EP_MAX_OPERANDS> offsets;  // bytes, by operand
@@ -27,12 +22,12 @@ struct Tile {
 
 class TiledPrimitive : public ep_primitive {
  public:
-  TiledPrimitive(std::vector<Owned> primitives, std::vector<Tile> tiles, Tail tail, int64_t nanoseconds)
+  TiledPrimitive(std::vector<OwnedPrimitive> primitives, std::vector<Tile> tiles, Tail tail, int64_t nanoseconds)
       : primitives_(std::move(primitives)),
         tiles_(std::move(tiles)),
         tail_(std::move(tail)),
         nanoseconds_(nanoseconds) {
-    for (const Owned& each : primitives_) workspace_ = std::max(workspace_, each->workspace(nullptr));
+    for (const OwnedPrimitive& each : primitives_) workspace_ = std::max(workspace_, each->workspace(nullptr));
   }
 
   ep_status launch(const ep_launch& launch, ep_fault* out_fault, ep_error** error) override {
@@ -57,7 +52,7 @@ class TiledPrimitive : public ep_primitive {
   bool has_workspace() const override { return workspace_ != 0; }
 
  private:
-  std::vector<Owned> primitives_;  // one for each size of a tile
+  std::vector<OwnedPrimitive> primitives_;  // one for each size of a tile
   std::vector<Tile> tiles_;
   Tail tail_;  // runs over the whole result, since a tile may have gaps
   int64_t nanoseconds_;
@@ -109,7 +104,7 @@ bool Tiling::cuts(const ep_primitive_desc& desc) const {
 Refusal make_tiles(ep_device& device, const ep_primitive_desc& desc, const Tiling& tiling,
                    Refusal (*make)(ep_device&, const ep_primitive_desc&, ep_primitive**, ep_primitive_info&),
                    ep_primitive** out, ep_primitive_info& info) {
-  std::vector<Owned> primitives;
+  std::vector<OwnedPrimitive> primitives;
   std::vector<Tile> tiles;
   std::map<Lengths, ep_primitive*> by_size;
   Lengths begin{};

@@ -14,11 +14,6 @@
 namespace tenon::provider::cpu {
 namespace {
 
-struct DestroyPrimitive {
-  void operator()(ep_primitive* primitive) const { destroy_primitive(primitive); }
-};
-using OwnedPrimitive = std::unique_ptr<ep_primitive, DestroyPrimitive>;
-
 bool has_channels(const ep_operand_desc& operand) {
   return operand.rank > 2 &&
          (operand.role == EP_ROLE_DST || operand.role == EP_ROLE_SRC || operand.role == EP_ROLE_GRADIENT);
