@@ -4,8 +4,8 @@
 #include "primitives/text/format.h"
 #include "primitives/text/visible.h"
 #include "sdk/cli/commands.h"
-#include "sdk/cli/json_text.h"
 #include "sdk/onnx/onnx.h"
+#include "sdk/report/json_text.h"
 
 namespace tenon::cli {
 
@@ -28,7 +28,7 @@ int check_model(const CheckOptions& options) {
                                      {"defaults", infos(checked.defaults)},
                                      {"outputs", infos(checked.outputs)},
                                      {"refusals", checked.refusals}};
-    std::printf("%s\n", json_text(document).c_str());
+    std::printf("%s\n", report::json_text(document).c_str());
     return checked.refusals.empty() ? 0 : 1;
   }
   std::printf("%s: opset %lld, %llu nodes, %llu weights\n", options.model.c_str(),

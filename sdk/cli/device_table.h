@@ -1,7 +1,6 @@
 // Formats devices for `devices` and `doctor`.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -9,11 +8,8 @@
 
 namespace tenon::cli {
 
-// `chosen` is the spelling of the default device; empty if there is no default device.
-nlohmann::json device_json(const loader::ListedDevice& device, const std::string& chosen);
-
 // Returns the rows of the table, grouped by hardware: devices of other providers on the same hardware follow in
-// separate rows.
+// separate rows. `chosen` is the spelling of the default device; empty if there is no default device.
 std::vector<std::vector<std::string>> device_rows(const std::vector<loader::ListedDevice>& devices,
                                                   const std::string& chosen);
 

@@ -8,8 +8,8 @@
 #include "primitives/text/format.h"
 #include "sdk/cli/commands.h"
 #include "sdk/cli/device_table.h"
-#include "sdk/cli/json_text.h"
 #include "sdk/cli/table.h"
+#include "sdk/report/report.h"
 
 namespace tenon::cli {
 namespace {
@@ -67,14 +67,14 @@ int list_devices(const ReportOptions& options) {
       wrong_settings(default_device.ok() ? Status() : default_device.status(), candidates);
   if (options.json) {
     nlohmann::json list = nlohmann::json::array();
-    for (const loader::ListedDevice& device : devices) list.push_back(device_json(device, chosen));
+    for (const loader::ListedDevice& device : devices) list.push_back(report::device_json(device, chosen));
     const std::string error = wrong.empty() ? std::string() : wrong.front();
     nlohmann::json quarantined = nlohmann::json::array();
     for (const loader::Candidate& candidate : candidates) {
       if (is_quarantined(candidate)) quarantined.push_back(candidate.sentence);
     }
     const nlohmann::json all = {{"devices", list}, {"settings_error", error}, {"quarantined", quarantined}};
-    std::printf("%s\n", json_text(all).c_str());
+    std::printf("%s\n", report::json_text(all).c_str());
   } else if (!devices.empty()) {
     print_table(device_rows(devices, chosen));
   }

@@ -2,78 +2,18 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "core/tensor/version.h"
-#include "loader/collectives/collectives.h"
 #include "loader/loader.h"
 #include "loader/settings/settings.h"
 #include "primitives/text/format.h"
 #include "sdk/cli/commands.h"
 #include "sdk/cli/device_table.h"
-#include "sdk/cli/json_text.h"
 #include "sdk/cli/table.h"
+#include "sdk/report/report.h"
 
 namespace tenon::cli {
 namespace {
 
 using nlohmann::json;
-
-json candidate_json(const loader::Candidate& candidate) {
-  json devices = json::array();
-  for (const loader::ListedDevice& device : candidate.devices) devices.push_back(device.spelling);
-  return {{"provider", candidate.provider},    {"path", candidate.path},
-          {"source", candidate.source},        {"version", candidate.version},
-          {"toolchain", candidate.toolchain},  {"stage", loader::stage_name(candidate.stage)},
-          {"code", code_name(candidate.code)}, {"sentence", candidate.sentence},
-          {"remedy", candidate.remedy},        {"devices", devices}};
-}
-
-json report() {
-  const loader::Settings& settings = loader::settings();
-  json folders = json::array(), candidates = json::array(), carriers = json::array(), rows = json::array();
-  for (const loader::Candidate& candidate : loader::explain()) {
-    if (candidate.kind != EP_PLUGIN_KIND_COLLECTIVES) candidates.push_back(candidate_json(candidate));
-  }
-  for (const loader::Candidate& candidate : loader::explain_collectives()) {
-    carriers.push_back(candidate_json(candidate));
-  }
-  for (const loader::SearchedFolder& folder : loader::searched_folders()) {
-    folders.push_back({{"path", folder.path},
-                       {"source", folder.source},
-                       {"candidates", folder.candidates},
-                       {"why_not", folder.status.message()}});
-  }
-  for (const loader::SettingRow& row : loader::setting_rows()) {
-    const auto origin = settings.origins.find(row.key);
-    if (origin == settings.origins.end()) continue;
-    rows.push_back({{"key", row.key},
-                    {"variable", row.variable},
-                    {"value", origin->second.text},
-                    {"level", loader::level_name(origin->second.level)},
-                    {"where", origin->second.where}});
-  }
-  const Result<std::string> resolved = loader::resolve_device("");
-  const std::string chosen = resolved.ok() ? resolved.value() : std::string();
-  json devices = json::array(), findings = json::array();
-  for (const loader::ListedDevice& device : loader::list_devices()) devices.push_back(device_json(device, chosen));
-  for (const loader::Finding& finding : loader::findings())
-    findings.push_back({{"sentence", finding.sentence}, {"remedy", finding.remedy}});
-  return {{"version", version()},
-          {"devices", devices},
-          {"findings", findings},
-          {"threads", loader::thread_limit()},
-          {"folders", folders},
-          {"candidates", candidates},
-          {"collectives", carriers},
-          {"settings", rows},
-          {"settings_error", settings.status.message()},
-          {"warnings", settings.warnings},
-          {"config_files", settings.config_files},
-          {"privileged", settings.privileged},
-          {"default_device", chosen},
-          {"default_device_by", loader::describe_origin("device", settings.origins.at("device"))},
-          {"default_device_error", resolved.status().message()},
-          {"default_device_remedy", resolved.status().remedy()}};
-}
 
 std::string text(const json& value) { return value.get<std::string>(); }
 
@@ -157,10 +97,10 @@ void print_settings(const json& report) {
 
 int doctor(const ReportOptions& options) {
   apply(options);
-  const json found = report();
+  const json found = report::doctor_json();
   const bool healthy = text(found["default_device_error"]).empty();
   if (options.json) {
-    std::printf("%s\n", json_text(found).c_str());
+    std::printf("%s\n", report::json_text(found).c_str());
     return healthy ? 0 : 1;
   }
   print_candidates(found);

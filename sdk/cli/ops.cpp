@@ -10,9 +10,9 @@
 #include "primitives/text/format.h"
 #include "primitives/text/nearest.h"
 #include "sdk/cli/commands.h"
-#include "sdk/cli/json_text.h"
 #include "sdk/cli/table.h"
 #include "sdk/onnx/onnx.h"
+#include "sdk/report/json_text.h"
 
 namespace tenon::cli {
 namespace {
@@ -33,7 +33,7 @@ using Rows = std::vector<std::vector<std::string>>;
 // Prints a JSON document with `list` under `key`, or the rows.
 int print_list(const OpsOptions& options, const char* key, const nlohmann::json& list, const Rows& rows) {
   if (options.json) {
-    std::printf("%s\n", json_text(nlohmann::json{{key, list}}).c_str());
+    std::printf("%s\n", report::json_text(nlohmann::json{{key, list}}).c_str());
   } else {
     print_table(rows);
   }
@@ -186,7 +186,7 @@ int show_op(const OpsOptions& options) {
   if (options.json) {
     nlohmann::json one = {{"name", op.name}, {"doc", op.doc}, {"signatures", signatures}};
     for (const auto& [device, support] : supports) one["devices"][device.spelling()] = support_json(support);
-    std::printf("%s\n", json_text(one).c_str());
+    std::printf("%s\n", report::json_text(one).c_str());
     return 0;
   }
   for (const std::string& signature : signatures) std::printf("%s\n", signature.c_str());

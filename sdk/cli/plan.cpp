@@ -14,9 +14,9 @@
 #include "core/ops/op_call.h"
 #include "primitives/text/format.h"
 #include "primitives/text/visible.h"
-#include "sdk/cli/json_text.h"
 #include "sdk/cli/model_graph.h"
 #include "sdk/cli/table.h"
+#include "sdk/report/json_text.h"
 
 namespace tenon::cli {
 namespace {
@@ -178,7 +178,7 @@ class Report {
       document["measured"] = {
           {"seconds", measured_->seconds}, {"exchanges", measured_->exchanges}, {"bytes", measured_->bytes}};
     }
-    std::printf("%s\n", json_text(document).c_str());
+    std::printf("%s\n", report::json_text(document).c_str());
   }
 
  private:

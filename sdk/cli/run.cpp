@@ -12,12 +12,12 @@
 #include "primitives/text/progress.h"
 #include "primitives/text/visible.h"
 #include "sdk/cli/commands.h"
-#include "sdk/cli/json_text.h"
 #include "sdk/cli/model_inputs.h"
 #include "sdk/cli/summary.h"
 #include "sdk/cli/table.h"
 #include "sdk/cli/tensor_file.h"
 #include "sdk/onnx/onnx.h"
+#include "sdk/report/report.h"
 
 namespace tenon::cli {
 namespace {
@@ -35,25 +35,6 @@ std::string file_name(const std::string& name) {
   }
   if (safe.front() == '.') safe.front() = '_';
   return safe;
-}
-
-json executions_json(const std::vector<onnx::NodeExecution>& executions) {
-  json list = json::array();
-  for (const onnx::NodeExecution& p : executions) {
-    list.push_back({{"node", p.node},
-                    {"name", p.node_name},
-                    {"op_type", p.op_type},
-                    {"op", p.op},
-                    {"device", p.device},
-                    {"provider", p.provider},
-                    {"implementation", p.implementation},
-                    {"plain", is_plain(p.implementation)},
-                    {"rung", p.rung},
-                    {"reason", p.reason},
-                    {"bytes_copied", p.bytes_copied},
-                    {"tier", p.tier}});
-  }
-  return list;
 }
 
 void print_executions(const std::vector<onnx::NodeExecution>& executions) {
@@ -260,12 +241,12 @@ int run_model(const RunOptions& options) {
                    {"runs_ms", results.times.runs}, {"outputs", output_json(results)}};
     if (options.report) {
       const memory::Stats stats = results.model.device().memory_stats();
-      report["executions"] = executions_json(results.executions);
+      report["executions"] = report::executions_json(results.executions);
       report["planned_bytes"] = stats.planned_peak;
       report["planned_lower_bound_bytes"] = stats.planned_lower_bound;
     }
     if (json checks = checks_json(); !checks.empty()) report["kernel_checks"] = std::move(checks);
-    std::printf("%s\n", json_text(report).c_str());
+    std::printf("%s\n", report::json_text(report).c_str());
     return 0;
   }
   print_report(options, results);

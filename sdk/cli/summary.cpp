@@ -9,7 +9,7 @@
 #include "core/ops/ops.h"
 #include "primitives/text/format.h"
 #include "primitives/text/visible.h"
-#include "sdk/cli/json_text.h"
+#include "sdk/report/json_text.h"
 
 namespace tenon::cli {
 namespace {
@@ -21,7 +21,7 @@ constexpr int64_t kBlock = int64_t{1} << 20;  // elements converted at a time
 
 template <class T>
 json json_value(T value) {
-  if constexpr (std::is_floating_point_v<T>) return json_number(value);
+  if constexpr (std::is_floating_point_v<T>) return report::json_number(value);
   return value;
 }
 
@@ -70,7 +70,7 @@ json summary_of(const Tensor& tensor) {
     summary["greatest"] = json_value(range.greatest);
   }
   if constexpr (std::is_floating_point_v<T>) {
-    summary["mean"] = range.counted > 0 ? json_number(range.sum / static_cast<double>(range.counted)) : json();
+    summary["mean"] = range.counted > 0 ? report::json_number(range.sum / static_cast<double>(range.counted)) : json();
     summary["nan"] = range.nan;
   }
   if (tensor.elements() > kFew) return summary;

@@ -7,9 +7,9 @@
 #include "primitives/text/format.h"
 #include "primitives/text/progress.h"
 #include "sdk/cli/commands.h"
-#include "sdk/cli/json_text.h"
 #include "sdk/cli/model_inputs.h"
 #include "sdk/cli/table.h"
+#include "sdk/report/json_text.h"
 
 namespace tenon::cli {
 namespace {
@@ -93,7 +93,7 @@ int tune_model(const TuneModelOptions& options) {
                       {"device_name", model.device().name()},
                       {"file", file},
                       {"kernels", as_json(kernels)}};
-    std::printf("%s\n", json_text(all).c_str());
+    std::printf("%s\n", report::json_text(all).c_str());
   } else if (kernels.empty()) {
     std::printf("No ops of the model become one kernel on %s.\n", model.device().spelling().c_str());
   } else {

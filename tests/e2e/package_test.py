@@ -184,6 +184,21 @@ class Package:
         assert lines[1:] == EXPECTED, lines
         assert " on cpu:0" in lines[0], lines
 
+    def a_program_in_c_runs_a_model(self):
+        program = os.path.join(self.build_example("c"), "run_model")
+        model = os.path.join(self.source, "sdk", "app", "examples", "demo", "shapes.onnx")
+        printed = self.run(program, model, "cpu")
+        assert re.fullmatch(r"\S+: f32\[batch, 8\] on cpu:0, begins with [-+.e\d]+\n", printed), printed
+        assert "absent.onnx" in self.refusal(program, "absent.onnx")
+        if shutil.which("pkg-config") is None:
+            return
+        flags = shlex.split(self.run("pkg-config", "--cflags", "--libs", "tenon-c",
+                                     PKG_CONFIG_PATH=os.path.join(self.lib, "pkgconfig")))
+        again = os.path.join(self.work, "by pkg-config of tenon-c")
+        self.run("cc", "-std=c11", "-pedantic", "-Wall", "-Werror", os.path.join(self.work, "c source", "run_model.c"), *flags,
+                 f"-Wl,-rpath-link,{self.lib}", "-o", again)
+        assert self.run(again, model, LD_LIBRARY_PATH=self.lib, TENON_DEVICE="cpu") == printed
+
     def ops_from_outside_give_the_numbers_of_their_formulas(self):
         self.ops_build = self.build_example("ops")
         self.curves = os.path.join(self.ops_build, "libtenon_ops_curves.so")

@@ -8,7 +8,7 @@
 #include "primitives/text/progress.h"
 #include "sdk/cli/commands.h"
 #include "sdk/cli/compare/divergence.h"
-#include "sdk/cli/json_text.h"
+#include "sdk/report/json_text.h"
 #include "sdk/cli/model_inputs.h"
 #include "sdk/cli/table.h"
 #include "sdk/onnx/onnx.h"
@@ -147,8 +147,8 @@ json row_json(const Row& row) {
               {"elements", d.elements},
               {"differing", d.differing},
               {"beyond", d.beyond},
-              {"max_absolute", json_number(d.max_absolute)},
-              {"max_relative", json_number(d.max_relative)},
+              {"max_absolute", report::json_number(d.max_absolute)},
+              {"max_relative", report::json_number(d.max_relative)},
               {"max_ulp", d.max_ulp},
               {"tolerance", row.tolerance},
               {"tier", tier_name(row.tier)},
@@ -156,7 +156,7 @@ json row_json(const Row& row) {
   if (!d.types.empty()) one["types"] = d.types;
   if (d.worst >= 0) {
     one["worst"] = {
-        {"element", element_place(d.worst, row.dims)}, {"a", json_number(d.worst_a)}, {"b", json_number(d.worst_b)}};
+        {"element", element_place(d.worst, row.dims)}, {"a", report::json_number(d.worst_a)}, {"b", report::json_number(d.worst_b)}};
   }
   return one;
 }
@@ -198,7 +198,7 @@ int compare_devices(const CompareOptions& options) {
                    {"isolated", options.isolate}, {"nodes", list}, {"diverges", first != rows.end()},
                    {"verdict", verdict}};
     report["first_divergence"] = first != rows.end() ? row_json(*first) : json();
-    std::printf("%s\n", json_text(report).c_str());
+    std::printf("%s\n", report::json_text(report).c_str());
   } else {
     std::printf("%s on A = %s (%s) and B = %s (%s)%s\n", options.model.c_str(), name_a.c_str(),
                 a.device().name().c_str(), name_b.c_str(), b.device().name().c_str(),

@@ -11,7 +11,7 @@
 #include "primitives/text/format.h"
 #include "primitives/text/progress.h"
 #include "sdk/cli/commands.h"
-#include "sdk/cli/json_text.h"
+#include "sdk/report/json_text.h"
 #include "sdk/cli/model_inputs.h"
 #include "sdk/cli/table.h"
 
@@ -212,7 +212,7 @@ int profile_model(const ProfileOptions& options) {
   const ModelProfile profile = measure(options);
   if (!options.plot.empty()) write_file(options.plot, picture(profile));
   if (options.json) {
-    std::printf("%s\n", json_text(as_json(profile)).c_str());
+    std::printf("%s\n", report::json_text(as_json(profile)).c_str());
   } else {
     print_profile(profile, options.top);
   }

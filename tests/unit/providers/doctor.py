@@ -1,4 +1,4 @@
-"""What `tenon doctor` and `tenon devices` report about one provider, for the doctor_test.py of each provider."""
+"""The reports of `tenon doctor` and `tenon devices` about one provider, for the doctor_test.py of each provider."""
 import json
 import os
 import subprocess

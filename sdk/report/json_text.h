@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-namespace tenon::cli {
+namespace tenon::report {
 
 inline std::string json_text(const nlohmann::json& value, int indent = 2) {
   return value.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -17,4 +17,4 @@ inline nlohmann::json json_number(double value) {
   return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
 }
 
-}  // namespace tenon::cli
+}  // namespace tenon::report
