@@ -31,7 +31,7 @@ tenon_status tenon_tensor_copy(const void* data, size_t bytes, tenon_dtype dtype
                                const char* device, tenon_tensor** out, tenon_error** error) {
   return c::guarded("tenon_tensor_copy", error, [&] {
     c::needed(out, "out");
-    const Tensor tensor = Tensor::empty(c::dims_of(rank, dims), c::dtype_of(dtype), c::device_of(device));
+    Tensor tensor = Tensor::empty(c::dims_of(rank, dims), c::dtype_of(dtype), c::device_of(device));
     check_bytes(bytes, tensor.bytes());
     if (bytes > 0) tensor.copy_from(c::needed(data, "data"));
     *out = c::handle_of(tensor);
