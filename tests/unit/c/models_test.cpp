@@ -156,9 +156,7 @@ TEST(CModels, WrongOptionsAreNamed) {
 }
 
 TEST(CModels, ACancelledRunSaysSo) {
-  tenon_model_options eager = TENON_INIT(tenon_model_options);
-  eager.eager = 1;
-  const ModelHandle model = load(two_outputs(), &eager);
+  const ModelHandle model = load(two_outputs());
   const Pair pair;
   const StopHandle stop = made<StopHandle>([](auto out, auto error) { return tenon_cancellation_create(out, error); });
   tenon_run_options options = TENON_INIT(tenon_run_options);

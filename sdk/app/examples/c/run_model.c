@@ -5,8 +5,10 @@
 
 #define MOST 16  // inputs or outputs
 
-// Ends the program with the error of a failed call.
-static void check(tenon_status status, tenon_error* error) {
+static tenon_error* error = NULL;
+
+// Ends the program if a call has failed.
+static void check(tenon_status status) {
   if (status == TENON_OK) return;
   fprintf(stderr, "%s\n%s\n", tenon_error_message(error), tenon_error_remedy(error));
   tenon_error_free(error);
@@ -17,7 +19,6 @@ static void check(tenon_status status, tenon_error* error) {
 static tenon_tensor* ones(const tenon_value_info* info) {
   int64_t dims[TENON_MAX_RANK] = {0};
   tenon_tensor *floats = NULL, *tensor = NULL;
-  tenon_error* error = NULL;
   size_t elements = 1;
   for (int32_t axis = 0; axis < info->rank; ++axis) {
     dims[axis] = info->dims[axis].size < 0 ? 1 : info->dims[axis].size;
@@ -25,8 +26,8 @@ static tenon_tensor* ones(const tenon_value_info* info) {
   }
   float* values = malloc((elements + 1) * sizeof(float));
   for (size_t i = 0; i < elements; ++i) values[i] = 1.0f;
-  check(tenon_tensor_copy(values, elements * sizeof(float), TENON_F32, info->rank, dims, "cpu", &floats, &error), error);
-  check(tenon_tensor_to_dtype(floats, info->dtype, &tensor, &error), error);
+  check(tenon_tensor_copy(values, elements * sizeof(float), TENON_F32, info->rank, dims, "cpu", &floats, &error));
+  check(tenon_tensor_to_dtype(floats, info->dtype, &tensor, &error));
   tenon_tensor_free(floats);
   free(values);
   return tensor;
@@ -35,12 +36,11 @@ static tenon_tensor* ones(const tenon_value_info* info) {
 // Prints the type of an output, and its first element as a number.
 static void print_output(const tenon_value_info* info, const tenon_tensor* output) {
   tenon_tensor* floats = NULL;
-  tenon_error* error = NULL;
   tenon_tensor_info facts = TENON_INIT(tenon_tensor_info);
-  check(tenon_tensor_to_dtype(output, TENON_F32, &floats, &error), error);
-  check(tenon_tensor_describe(floats, &facts, &error), error);
+  check(tenon_tensor_to_dtype(output, TENON_F32, &floats, &error));
+  check(tenon_tensor_describe(floats, &facts, &error));
   float* values = malloc((size_t)facts.bytes + 1);
-  check(tenon_tensor_read(floats, values, (size_t)facts.bytes, &error), error);
+  check(tenon_tensor_read(floats, values, (size_t)facts.bytes, &error));
   printf("%s: %s on %s, begins with %g\n", info->name, info->text, facts.device, facts.elements > 0 ? values[0] : 0);
   free(values);
   tenon_tensor_free(floats);
@@ -51,11 +51,10 @@ int main(int argc, char** argv) {
     fprintf(stderr, "usage: run_model MODEL.onnx [DEVICE]\n");
     return 2;
   }
-  tenon_error* error = NULL;
   tenon_model* model = NULL;
   tenon_model_options options = TENON_INIT(tenon_model_options);
   options.device = argc > 2 ? argv[2] : NULL;
-  check(tenon_model_load(argv[1], &options, &model, &error), error);
+  check(tenon_model_load(argv[1], &options, &model, &error));
 
   const tenon_tensor* inputs[MOST] = {NULL};
   tenon_tensor* outputs[MOST] = {NULL};
@@ -64,12 +63,12 @@ int main(int argc, char** argv) {
   tenon_value_info info = TENON_INIT(tenon_value_info);
   if (input_count > MOST || output_count > MOST) return 2;
   for (size_t i = 0; i < input_count; ++i) {
-    check(tenon_model_describe(model, TENON_INPUTS, i, &info, &error), error);
+    check(tenon_model_describe(model, TENON_INPUTS, i, &info, &error));
     inputs[i] = ones(&info);
   }
-  check(tenon_model_run(model, NULL, inputs, input_count, outputs, output_count, NULL, &error), error);
+  check(tenon_model_run(model, NULL, inputs, input_count, outputs, output_count, NULL, &error));
   for (size_t i = 0; i < output_count; ++i) {
-    check(tenon_model_describe(model, TENON_OUTPUTS, i, &info, &error), error);
+    check(tenon_model_describe(model, TENON_OUTPUTS, i, &info, &error));
     print_output(&info, outputs[i]);
     tenon_tensor_free(outputs[i]);
   }
