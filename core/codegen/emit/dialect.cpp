@@ -172,11 +172,16 @@ template <class T> using make_unsigned_t =
     conditional_t<sizeof(T) == 1, uint8_t, conditional_t<sizeof(T) == 2, uint16_t,
     conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>>;
 using ::fabs; using ::fmod; using ::copysign; using ::floor; using ::ceil; using ::trunc; using ::nearbyint;
-using ::isnan; using ::isinf; using ::sqrt; using ::exp; using ::expm1; using ::log; using ::log1p; using ::log2;
-using ::log10; using ::sin; using ::cos; using ::tan; using ::asin; using ::acos; using ::atan; using ::sinh;
-using ::cosh; using ::tanh; using ::asinh; using ::acosh; using ::atanh; using ::erf; using ::erfc; using ::lgamma;
-using ::pow; using ::fma;
-}
+using ::isnan; using ::isinf; using ::pow; using ::fma;
+)"
+#define TENON_LIBRARY_C(name) "using ::" #name ";\n"
+#define TENON_LIBRARY_NONE(name)
+#define EP_FLOAT_FUNCTION(name, function, library, shape, first, last, least, near_roots) TENON_LIBRARY_##library(name)
+#include "ep_api/accuracy.def"
+#undef EP_FLOAT_FUNCTION
+#undef TENON_LIBRARY_C
+#undef TENON_LIBRARY_NONE
+                                       R"(}
 #define EP_FAULT_DIVISION_BY_ZERO 2
 )";
 constexpr std::string_view kCudaTail = "using namespace tenon::provider::scalar;\n";

@@ -868,25 +868,27 @@ HWY_INLINE V ep_lgamma(V x) {
   return hn::IfThenElse(hn::IsNaN(x), x, hn::IfThenElse(ep_isinf(x), hn::Abs(x), result));
 }
 #endif
-// For these functions the double dialect has the parts that f32 needs.
+// Vectors of float use the function of double if they have no function of their own. Without that, the scalar dialect
+// computes lane by lane.
 #if TENON_IN_DOUBLE
-#define TENON_BY_DOUBLE(name)                                     \
-  template <class V>                                              \
-  HWY_INLINE V name(V x) {                                        \
-    return in_double(x, [](auto w) HWY_ATTR { return name(w); }); \
-  }
+#define TENON_OTHERWISE(name)     \
+  if constexpr (is_wide<V>)       \
+    return lanewise_ep_##name(x); \
+  else                            \
+    return in_double(x, [](auto w) HWY_ATTR { return ep_##name(w); });
 #else
-#define TENON_BY_DOUBLE(name)  \
-  template <class V>           \
-  HWY_INLINE V name(V x) {     \
-    return lanewise_##name(x); \
-  }
+#define TENON_OTHERWISE(name) return lanewise_ep_##name(x);
 #endif
-TENON_BY_DOUBLE(ep_digamma)
-#if !TENON_IN_DOUBLE
-TENON_BY_DOUBLE(ep_lgamma)
-#endif
-#undef TENON_BY_DOUBLE
+#define EP_FLOAT_FUNCTION(name, function, library, shape, first, last, least, near_roots) \
+  template <class V>                                                                      \
+  concept Has_##name = requires(V x) {                                                    \
+    ep_##name(x);                                                                         \
+  };                                                                                      \
+  template <class V>                                                                      \
+  requires(!Has_##name<V>) HWY_INLINE V ep_##name(V x) { TENON_OTHERWISE(name) }
+#include "ep_api/accuracy.def"
+#undef EP_FLOAT_FUNCTION
+#undef TENON_OTHERWISE
 #undef TENON_IN_DOUBLE
 
 }  // namespace tenon::provider::cpu::HWY_NAMESPACE
