@@ -26,13 +26,6 @@ bool is_signed(DType dtype) { return dtype_info(dtype).type_class == DTypeClass:
 bool is_glsl(const DialectWords& words) { return words.dialect == EP_DIALECT_GLSL; }
 bool is_cuda(const DialectWords& words) { return words.dialect == EP_DIALECT_CUDA_C; }
 
-std::string text_named(std::string_view name) {
-  for (const emit_texts::ProgramText& each : emit_texts::program_texts) {
-    if (each.name == name) return each.text;
-  }
-  return {};
-}
-
 // --- The prelude of one type: replaces words and removes leftover macros
 
 bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
@@ -200,6 +193,13 @@ constexpr std::string_view kWide =
 
 }  // namespace
 
+std::string_view embedded_text(std::string_view name) {
+  for (const emit_texts::ProgramText& each : emit_texts::program_texts) {
+    if (each.name == name) return each.text;
+  }
+  return {};
+}
+
 const DialectWords* words_of(int32_t dialect) {
   for (const DialectWords& words : kWords) {
     if (words.dialect == dialect) return &words;
@@ -246,7 +246,7 @@ std::string_view storage_of(const DialectWords&, DType dtype) {
 
 std::string head_text(const DialectWords& words, std::string_view index) {
   std::string text;
-  if (is_cuda(words)) text = std::string(kCudaHead) + text_named("prelude_cuda") + std::string(kCudaTail);
+  if (is_cuda(words)) text = fmt::format("{}{}{}", kCudaHead, embedded_text("prelude_cuda"), kCudaTail);
   std::string sizes(kSizes);
   for (size_t at = sizes.find('$'); at != std::string::npos; at = sizes.find('$')) {
     sizes.replace(at, 2, sizes[at + 1] == 'F' ? words.function : index);
@@ -274,7 +274,7 @@ std::string numbers_text(const DialectWords& words, DType dtype) {
                                        : is_signed(dtype)    ? "EP_SIGNED"
                                                              : "EP_UNSIGNED");
   }
-  const std::string text = replaced(text_named(is_glsl(words) ? "prelude_glsl" : "prelude_opencl"), [&](auto word) {
+  const std::string text = replaced(embedded_text(is_glsl(words) ? "prelude_glsl" : "prelude_opencl"), [&](auto word) {
     if (word == "EP_T" || (is_glsl(words) && word == "T")) return std::string(type);
     if (word == "EP_U") return std::string(unsigned_type);
     if (word == "EP_WIDTH" || (is_glsl(words) && word == "WIDTH")) return std::to_string(width_of(dtype));
@@ -298,7 +298,7 @@ std::string narrow_text(const DialectWords& words) {
            "  if ((bits & 0x7fffffffu) > 0x7f800000u) return (ushort)((bits >> 16) | 0x40u);\n"
            "  return (ushort)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);\n#endif\n}\n";
   }
-  return text_named(is_glsl(words) ? "half_glsl" : "elements_opencl");
+  return std::string(embedded_text(is_glsl(words) ? "half_glsl" : "elements_opencl"));
 }
 
 std::string memory_text(const DialectWords& words, DType dtype, std::string_view index) {

@@ -736,7 +736,7 @@ void cut_functions(DType dtype, Pieces* pieces) {
   const bool is_f32 = dtype == DType::f32;
   Pieces own, fused, shared, others;
   cut(for_dtype(kFloat, dtype), {}, &own);
-  cut(text(is_f32 ? prelude_c_f32() : prelude_c_f64()), {}, &own);
+  cut(text(is_f32 ? prelude_c_f32() : std::string(prelude_c_f64())), {}, &own);
   cut(text(is_f32 ? prelude_c_fused_f32() : prelude_c_fused_f64()), kFused, &fused);
   if (!is_f32) cut(prelude_c_shared(), {}, &shared);
   complete(dtype, own, fused, &shared, &others);

@@ -45,9 +45,12 @@ struct PreludeUse {
 // The functions of `use` that `code` calls, and the functions that those call.
 std::string prelude_c(const PreludeUse& use, std::string_view code);
 
+// A text of sdk/provider that the build embeds; core/CMakeLists.txt has the names.
+std::string_view embedded_text(std::string_view name);
+
 // Templates of the functions with an approximation error: their texts, with names such as a type still to be filled in.
 // The fused functions need a fused multiply-add.
-std::string_view prelude_c_f32();
+std::string prelude_c_f32();
 std::string_view prelude_c_fused_f32();
 std::string_view prelude_c_f64();
 std::string_view prelude_c_fused_f64();

@@ -1,7 +1,6 @@
 // The C prelude's functions with an approximation error, on vectors of double, within the bounds of
 // ep_api/accuracy.def: those of providers/cpu/simd (f64_prelude-inl.h, which names the sources), for any vector type.
 #include "core/codegen/emit/prelude_c.h"
-#include "emit_texts.h"
 
 namespace tenon::codegen {
 namespace {
@@ -378,10 +377,7 @@ std::string_view prelude_c_fused_f64() { return kFusedFunctions; }
 
 // sdk/provider/prelude_functions.def without the conditions.
 std::string prelude_c_shared() {
-  std::string text;
-  for (const emit_texts::ProgramText& each : emit_texts::program_texts) {
-    if (each.name == std::string_view("functions")) text = each.text;
-  }
+  std::string text(embedded_text("functions"));
   for (size_t at = text.find('#'); at != std::string::npos; at = text.find('#', at)) {
     text.erase(at, text.find('\n', at) + 1 - at);
   }
