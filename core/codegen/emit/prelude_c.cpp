@@ -676,9 +676,9 @@ struct FloatFunction {
   std::string_view name;
   bool is_of_library = false;  // C's library has it
 };
-constexpr bool C = true, NONE = false;
 constexpr FloatFunction kFloatFunctions[] = {
-#define EP_FLOAT_FUNCTION(name, function, library, shape, first, last, least, near_roots) {#name, library},
+#define EP_FLOAT_FUNCTION(name, function, library, shape, first, last, least, near_roots) \
+  {#name, std::string_view(#library) == "C"},
 #include "ep_api/accuracy.def"
 #undef EP_FLOAT_FUNCTION
 };
