@@ -66,29 +66,14 @@ T ep_div(T x, T y) {
   return x / y;
 }
 
-inline double ep_sqrt(double x) { return std::sqrt(x); }
-inline double ep_exp(double x) { return std::exp(x); }
-inline double ep_exp2(double x) { return std::exp2(x); }
-inline double ep_expm1(double x) { return std::expm1(x); }
-inline double ep_log(double x) { return std::log(x); }
-inline double ep_log1p(double x) { return std::log1p(x); }
-inline double ep_log2(double x) { return std::log2(x); }
-inline double ep_log10(double x) { return std::log10(x); }
-inline double ep_sin(double x) { return std::sin(x); }
-inline double ep_cos(double x) { return std::cos(x); }
-inline double ep_tan(double x) { return std::tan(x); }
-inline double ep_asin(double x) { return std::asin(x); }
-inline double ep_acos(double x) { return std::acos(x); }
-inline double ep_atan(double x) { return std::atan(x); }
-inline double ep_sinh(double x) { return std::sinh(x); }
-inline double ep_cosh(double x) { return std::cosh(x); }
-inline double ep_tanh(double x) { return std::tanh(x); }
-inline double ep_asinh(double x) { return std::asinh(x); }
-inline double ep_acosh(double x) { return std::acosh(x); }
-inline double ep_atanh(double x) { return std::atanh(x); }
-inline double ep_erf(double x) { return std::erf(x); }
-inline double ep_erfc(double x) { return std::erfc(x); }
-inline double ep_lgamma(double x) { return std::lgamma(x); }
+#define TENON_LIBRARY_C(name) \
+  inline double ep_##name(double x) { return std::name(x); }
+#define TENON_LIBRARY_NONE(name)
+#define EP_FLOAT_FUNCTION(name, function, library, shape, first, last, least, near_roots) TENON_LIBRARY_##library(name)
+#include "ep_api/accuracy.def"
+#undef EP_FLOAT_FUNCTION
+#undef TENON_LIBRARY_C
+#undef TENON_LIBRARY_NONE
 // In long double: the asymptotic series for x >= 30, where four terms suffice; for smaller x the recurrence down from
 // there.
 inline double ep_digamma(double x) {

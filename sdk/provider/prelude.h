@@ -199,35 +199,17 @@ TENON_SCALAR T ep_min(T x, T y) {
   }
 }
 
-#define TENON_PRELUDE_LIBRARY(ep_name, function) \
-  template <class T>                             \
-  TENON_SCALAR T ep_name(T x) {                  \
-    return function(x);                          \
+#define TENON_LIBRARY_C(name)     \
+  template <class T>              \
+  TENON_SCALAR T ep_##name(T x) { \
+    return std::name(x);          \
   }
-TENON_PRELUDE_LIBRARY(ep_sqrt, std::sqrt)
-TENON_PRELUDE_LIBRARY(ep_exp, std::exp)
-TENON_PRELUDE_LIBRARY(ep_exp2, std::exp2)
-TENON_PRELUDE_LIBRARY(ep_expm1, std::expm1)
-TENON_PRELUDE_LIBRARY(ep_log, std::log)
-TENON_PRELUDE_LIBRARY(ep_log1p, std::log1p)
-TENON_PRELUDE_LIBRARY(ep_log2, std::log2)
-TENON_PRELUDE_LIBRARY(ep_log10, std::log10)
-TENON_PRELUDE_LIBRARY(ep_sin, std::sin)
-TENON_PRELUDE_LIBRARY(ep_cos, std::cos)
-TENON_PRELUDE_LIBRARY(ep_tan, std::tan)
-TENON_PRELUDE_LIBRARY(ep_asin, std::asin)
-TENON_PRELUDE_LIBRARY(ep_acos, std::acos)
-TENON_PRELUDE_LIBRARY(ep_atan, std::atan)
-TENON_PRELUDE_LIBRARY(ep_sinh, std::sinh)
-TENON_PRELUDE_LIBRARY(ep_cosh, std::cosh)
-TENON_PRELUDE_LIBRARY(ep_tanh, std::tanh)
-TENON_PRELUDE_LIBRARY(ep_asinh, std::asinh)
-TENON_PRELUDE_LIBRARY(ep_acosh, std::acosh)
-TENON_PRELUDE_LIBRARY(ep_atanh, std::atanh)
-TENON_PRELUDE_LIBRARY(ep_erf, std::erf)
-TENON_PRELUDE_LIBRARY(ep_erfc, std::erfc)
-TENON_PRELUDE_LIBRARY(ep_lgamma, std::lgamma)
-#undef TENON_PRELUDE_LIBRARY
+#define TENON_LIBRARY_NONE(name)
+#define EP_FLOAT_FUNCTION(name, function, library, shape, first, last, least, near_roots) TENON_LIBRARY_##library(name)
+#include "ep_api/accuracy.def"
+#undef EP_FLOAT_FUNCTION
+#undef TENON_LIBRARY_C
+#undef TENON_LIBRARY_NONE
 
 template <class T>
 TENON_SCALAR T ep_pow(T x, T y) {
@@ -346,14 +328,12 @@ TENON_SCALAR T ep_gcd(T x, T y) {
   template <class T> \
   TENON_SCALAR T
 #define EP_V T
-#define EP_OWN_ERFC
-#define EP_OWN_LGAMMA
+#define EP_OWN_LIBRARY
 #define ep_lit(value) static_cast<T>(value)
 #include "sdk/provider/prelude_functions.def"
 #undef EP_FUNCTION
 #undef EP_V
-#undef EP_OWN_ERFC
-#undef EP_OWN_LGAMMA
+#undef EP_OWN_LIBRARY
 #undef ep_lit
 
 }  // namespace tenon::provider::scalar

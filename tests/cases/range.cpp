@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "ep_api/ep_api.h"
-#include "primitives/reference/scalar.h"
+#include "primitives/reference/prelude.h"
 #include "primitives/table/table.h"
 
 namespace tenon::cases {
@@ -67,6 +67,22 @@ Range with_error(const Range& x, const Bound& bound) {
   return stored({x.level, x.low - error_at(x.level, bound, x.low), x.exact, x.high + error_at(x.level, bound, x.high)});
 }
 
+#define TENON_EXACT_C(name) static_cast<Number (*)(Number)>(std::name)
+#define TENON_EXACT_NONE(name) \
+  [](Number x) { return static_cast<Number>(reference::prelude::ep_##name(static_cast<double>(x))); }
+#define EP_FLOAT_FUNCTION(name, function, library, shape, first, last, least, near_roots) \
+  constexpr FloatFunction function_##name = {                                             \
+      #name, Shape::shape, first, last, least, near_roots, TENON_EXACT_##library(name)};
+#include "ep_api/accuracy.def"
+#undef EP_FLOAT_FUNCTION
+#undef TENON_EXACT_C
+#undef TENON_EXACT_NONE
+constexpr FloatFunction functions[] = {
+#define EP_FLOAT_FUNCTION(name, function, library, shape, first, last, least, near_roots) function_##name,
+#include "ep_api/accuracy.def"
+#undef EP_FLOAT_FUNCTION
+};
+
 // The row of one function. It is looked up once.
 #define ROW(name)                                          \
   []() -> const AccuracyRow& {                             \
@@ -81,8 +97,8 @@ Bound bound_at(const AccuracyRow& row, const Range& x) {
 }
 
 // A non-decreasing function, on its domain from `first` to `last`.
-Range rising(const Range& x, const AccuracyRow& row, Number (*f)(Number), Number first = -infinite,
-             Number last = infinite) {
+template <class F>
+Range rising(const Range& x, const AccuracyRow& row, const F& f, Number first = -infinite, Number last = infinite) {
   if (!x.known()) return x;
   const auto at = [&](Number value) { return f(std::clamp(value, first, last)); };
   return with_error({x.level, at(x.low), f(x.exact), at(x.high)}, bound_at(row, x));
@@ -136,22 +152,12 @@ Range ep_div(const Range& x, const Range& y) {
   return with_error(corners(x, y, divide), bound_at(ROW(div), x));
 }
 
-// A function whose results are never negative.
-Range not_negative(Range x) {
-  if (x.known()) x.low = std::max<Number>(x.low, 0);
-  return x;
-}
-Range ep_sqrt(const Range& x) { return not_negative(rising(x, ROW(sqrt), std::sqrt, 0)); }
-Range ep_exp(const Range& x) { return not_negative(rising(x, ROW(exp), std::exp)); }
-Range ep_exp2(const Range& x) { return not_negative(rising(x, ROW(exp2), std::exp2)); }
-Range ep_expm1(const Range& x) { return rising(x, ROW(expm1), std::expm1); }
-Range ep_log(const Range& x) { return rising(x, ROW(log), std::log, 0); }
-Range ep_log1p(const Range& x) { return rising(x, ROW(log1p), std::log1p, -1); }
-Range ep_log2(const Range& x) { return rising(x, ROW(log2), std::log2, 0); }
-Range ep_atan(const Range& x) { return rising(x, ROW(atan), std::atan); }
-Range ep_erf(const Range& x) { return rising(x, ROW(erf), std::erf); }
-Range ep_erfc(const Range& x) {
-  return not_negative(rising(ep_neg(x), ROW(erfc), [](Number v) { return std::erfc(-v); }));
+// For single values, because all arguments of these functions are single values.
+template <class F>
+Range of_values(const Range& x, const Range& y, const F& f) {
+  if (x.low != x.high || y.low != y.high) return unknown(x.level);
+  const Number value = f(x.exact, y.exact);
+  return stored({x.level, value, value, value});
 }
 
 // True if the argument is outside of the tier's promise for periodic functions.
@@ -168,38 +174,33 @@ Range wave(const Range& x, const AccuracyRow& row, Number (*f)(Number)) {
   const Number high = far ? 1 : std::min<Number>(1, exact + spread);
   return with_error({x.level, low, exact, high}, bound_at(row, x));
 }
-Range ep_sin(const Range& x) { return wave(x, ROW(sin), std::sin); }
-Range ep_cos(const Range& x) { return wave(x, ROW(cos), std::cos); }
 
-Range inherited_tan(const Range& x, const Range& y);
-Range ep_tan(const Range& x) {
-  if (is_far(x)) return {x.level, -infinite, std::tan(x.exact), infinite};
-  return widened(rising(x, ROW(tan), std::tan), inherited_tan(x, x));
+Range of_shape(const FloatFunction& function, const AccuracyRow& row, const Range& x) {
+  const auto& f = function.exact;
+  switch (function.shape) {
+    case Shape::RISING: return rising(x, row, f, function.first, function.last);
+    case Shape::FALLING:
+      return ep_neg(rising(
+          x, row, [&](Number value) { return -f(value); }, function.first, function.last));
+    case Shape::EVEN: return rising(ep_abs(x), row, f, function.first, function.last);
+    case Shape::WAVE: return wave(x, row, f);
+    case Shape::POLES: return is_far(x) ? Range{x.level, -infinite, f(x.exact), infinite} : rising(x, row, f);
+    case Shape::OTHER: break;
+  }
+  return with_error(of_values(x, x, [&](Number value, Number) { return f(value); }), bound_at(row, x));
 }
-
-// Functions of the same form: non-decreasing, and inherited from other functions.
-#define INHERITING(name, ...)                                                             \
+Range of_function(const FloatFunction& function, const AccuracyRow& row, const Range& x) {
+  Range result = of_shape(function, row, x);
+  if (result.known()) result.low = std::max<Number>(result.low, function.least);
+  return result;
+}
+#define EP_FLOAT_FUNCTION(name, function, library, shape, first, last, least, near_roots) \
   Range inherited_##name(const Range& x, const Range& y);                                 \
   Range ep_##name(const Range& x) {                                                       \
-    return widened(rising(x, ROW(name), std::name, __VA_ARGS__), inherited_##name(x, x)); \
+    return widened(of_function(function_##name, ROW(name), x), inherited_##name(x, x));   \
   }
-INHERITING(log10, 0)
-INHERITING(asin, -1, 1)
-INHERITING(sinh, -infinite)
-INHERITING(tanh, -infinite)
-INHERITING(asinh, -infinite)
-INHERITING(acosh, 1)
-INHERITING(atanh, -1, 1)
-#undef INHERITING
-
-Range inherited_acos(const Range& x, const Range& y);
-Range ep_acos(const Range& x) {
-  const auto falling = [](Number value) { return -std::acos(value); };
-  return widened(ep_neg(rising(x, ROW(acos), falling, -1, 1)), inherited_acos(x, x));
-}
-
-Range inherited_cosh(const Range& x, const Range& y);
-Range ep_cosh(const Range& x) { return widened(rising(ep_abs(x), ROW(cosh), std::cosh), inherited_cosh(x, x)); }
+#include "ep_api/accuracy.def"
+#undef EP_FLOAT_FUNCTION
 
 Range inherited_pow(const Range& x, const Range& y);
 Range ep_pow(const Range& x, const Range& y) {
@@ -224,13 +225,6 @@ Range ep_trunc(const Range& x) {
 Range ep_rint(const Range& x) {
   return exactly(x, [](Number v) { return std::nearbyint(v); });
 }
-// For single values, because all arguments of these functions are single values.
-template <class F>
-Range of_values(const Range& x, const Range& y, const F& f) {
-  if (x.low != x.high || y.low != y.high) return unknown(x.level);
-  const Number value = f(x.exact, y.exact);
-  return stored({x.level, value, value, value});
-}
 Range ep_fmod(const Range& x, const Range& y) {
   return of_values(x, y, [](Number a, Number b) { return std::fmod(a, b); });
 }
@@ -242,15 +236,6 @@ Range ep_mod(const Range& x, const Range& y) {
 }
 Range ep_floor_div(const Range& x, const Range& y) {
   return with_error(of_values(x, y, [](Number a, Number b) { return std::floor(a / b); }), {1, 0});
-}
-Number digamma(Number x) {
-  return static_cast<Number>(reference::unary<double>(EP_UNARY_digamma, static_cast<double>(x), 0, 0));
-}
-Range ep_lgamma(const Range& x) {
-  return with_error(of_values(x, x, [](Number v, Number) { return std::lgamma(v); }), bound_at(ROW(lgamma), x));
-}
-Range ep_digamma(const Range& x) {
-  return with_error(of_values(x, x, [](Number v, Number) { return digamma(v); }), bound_at(ROW(digamma), x));
 }
 Range ep_fma(const Range& x, const Range& y, const Range& z) { return ep_add(ep_mul(x, y), z); }
 
@@ -343,6 +328,8 @@ bool Range::known() const { return !std::isnan(low) && !std::isnan(high) && !std
 const AccuracyRow& accuracy_row(std::string_view name) {
   return *std::find_if(std::begin(rows), std::end(rows), [&](const AccuracyRow& row) { return row.name == name; });
 }
+
+std::span<const FloatFunction> float_functions() { return functions; }
 
 Bound bound_of(const AccuracyRow& row, const Level& level, double magnitude) {
   if (level.tier == Tier::full) return {row.full, 0};

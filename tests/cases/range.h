@@ -2,6 +2,7 @@
 // prelude of scalar_ops.def is defined on ranges, so an expression of a row gives the range of its result.
 #pragma once
 
+#include <span>
 #include <string_view>
 
 #include "tests/cases/case.h"
@@ -34,6 +35,16 @@ struct AccuracyRow {
   double full, relaxed, per_x, absolute, relaxed_f64, fast, fast_absolute;
 };
 const AccuracyRow& accuracy_row(std::string_view name);
+
+// A function of the prelude of one float argument, as accuracy.def describes it.
+enum class Shape { RISING, FALLING, EVEN, WAVE, POLES, OTHER };
+struct FloatFunction {
+  std::string_view name;
+  Shape shape;
+  double first, last, least, near_roots;
+  long double (*exact)(long double);  // no better than double if the C library lacks the function
+};
+std::span<const FloatFunction> float_functions();
 
 // Returns what a row allows on a tier for an argument of this magnitude: units in the last place, or, if that is more,
 // an error in epsilons (2^-23 for f32, 2^-52 for f64).

@@ -26,13 +26,6 @@ bool is_signed(DType dtype) { return dtype_info(dtype).type_class == DTypeClass:
 bool is_glsl(const DialectWords& words) { return words.dialect == EP_DIALECT_GLSL; }
 bool is_cuda(const DialectWords& words) { return words.dialect == EP_DIALECT_CUDA_C; }
 
-std::string text_named(std::string_view name) {
-  for (const emit_texts::ProgramText& each : emit_texts::program_texts) {
-    if (each.name == name) return each.text;
-  }
-  return {};
-}
-
 // --- The prelude of one type: replaces words and removes leftover macros
 
 bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
@@ -172,11 +165,16 @@ template <class T> using make_unsigned_t =
     conditional_t<sizeof(T) == 1, uint8_t, conditional_t<sizeof(T) == 2, uint16_t,
     conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>>;
 using ::fabs; using ::fmod; using ::copysign; using ::floor; using ::ceil; using ::trunc; using ::nearbyint;
-using ::isnan; using ::isinf; using ::sqrt; using ::exp; using ::expm1; using ::log; using ::log1p; using ::log2;
-using ::log10; using ::sin; using ::cos; using ::tan; using ::asin; using ::acos; using ::atan; using ::sinh;
-using ::cosh; using ::tanh; using ::asinh; using ::acosh; using ::atanh; using ::erf; using ::erfc; using ::lgamma;
-using ::pow; using ::fma;
-}
+using ::isnan; using ::isinf; using ::pow; using ::fma;
+)"
+#define TENON_LIBRARY_C(name) "using ::" #name ";\n"
+#define TENON_LIBRARY_NONE(name)
+#define EP_FLOAT_FUNCTION(name, function, library, shape, first, last, least, near_roots) TENON_LIBRARY_##library(name)
+#include "ep_api/accuracy.def"
+#undef EP_FLOAT_FUNCTION
+#undef TENON_LIBRARY_C
+#undef TENON_LIBRARY_NONE
+                                       R"(}
 #define EP_FAULT_DIVISION_BY_ZERO 2
 )";
 constexpr std::string_view kCudaTail = "using namespace tenon::provider::scalar;\n";
@@ -194,6 +192,13 @@ constexpr std::string_view kWide =
     "uint64_t ep_wide(uint x) { return packUint2x32(uvec2(x, 0u)); }\n";
 
 }  // namespace
+
+std::string_view embedded_text(std::string_view name) {
+  for (const emit_texts::ProgramText& each : emit_texts::program_texts) {
+    if (each.name == name) return each.text;
+  }
+  return {};
+}
 
 const DialectWords* words_of(int32_t dialect) {
   for (const DialectWords& words : kWords) {
@@ -241,7 +246,7 @@ std::string_view storage_of(const DialectWords&, DType dtype) {
 
 std::string head_text(const DialectWords& words, std::string_view index) {
   std::string text;
-  if (is_cuda(words)) text = std::string(kCudaHead) + text_named("prelude_cuda") + std::string(kCudaTail);
+  if (is_cuda(words)) text = fmt::format("{}{}{}", kCudaHead, embedded_text("prelude_cuda"), kCudaTail);
   std::string sizes(kSizes);
   for (size_t at = sizes.find('$'); at != std::string::npos; at = sizes.find('$')) {
     sizes.replace(at, 2, sizes[at + 1] == 'F' ? words.function : index);
@@ -269,7 +274,7 @@ std::string numbers_text(const DialectWords& words, DType dtype) {
                                        : is_signed(dtype)    ? "EP_SIGNED"
                                                              : "EP_UNSIGNED");
   }
-  const std::string text = replaced(text_named(is_glsl(words) ? "prelude_glsl" : "prelude_opencl"), [&](auto word) {
+  const std::string text = replaced(embedded_text(is_glsl(words) ? "prelude_glsl" : "prelude_opencl"), [&](auto word) {
     if (word == "EP_T" || (is_glsl(words) && word == "T")) return std::string(type);
     if (word == "EP_U") return std::string(unsigned_type);
     if (word == "EP_WIDTH" || (is_glsl(words) && word == "WIDTH")) return std::to_string(width_of(dtype));
@@ -293,7 +298,7 @@ std::string narrow_text(const DialectWords& words) {
            "  if ((bits & 0x7fffffffu) > 0x7f800000u) return (ushort)((bits >> 16) | 0x40u);\n"
            "  return (ushort)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);\n#endif\n}\n";
   }
-  return text_named(is_glsl(words) ? "half_glsl" : "elements_opencl");
+  return std::string(embedded_text(is_glsl(words) ? "half_glsl" : "elements_opencl"));
 }
 
 std::string memory_text(const DialectWords& words, DType dtype, std::string_view index) {

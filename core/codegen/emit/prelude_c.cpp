@@ -1,6 +1,7 @@
 #include "core/codegen/emit/prelude_c.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <unordered_set>
@@ -277,16 +278,8 @@ EP_INLINE $V ep_ceil_$s($V x) {
 EP_INLINE $V ep_trunc_$s($V x) { return ep_sign_of_$s(ep_floor_$s(ep_abs_$s(x)), x); }
 )C";
 
-constexpr std::string_view kExtremesF64 =
-    R"C(EP_INLINE $V ep_min_$s($V x, $V y) { return ep_select_$s((x < y) | (x != x), x, y); }
-EP_INLINE $V ep_max_$s($V x, $V y) { return ep_select_$s((x > y) | (x != x), x, y); }
-)C";
-
-// Functions of C's library, called lane by lane on f32 and f64 if there is no fused multiply-add.
-constexpr std::string_view kLibrary[] = {"sin", "cos", "tan"};
-constexpr std::string_view kLibraryF64[] = {"exp",  "exp2", "expm1", "log",  "log1p", "log2",  "log10", "asin", "acos",
-                                            "atan", "sinh", "cosh",  "tanh", "asinh", "acosh", "atanh", "erf",  "erfc"};
-constexpr std::string_view kUnaryText = R"C($S $n$f($S);
+// A function of C's library, called lane by lane.
+constexpr std::string_view kLibraryText = R"C($S $n$f($S);
 EP_CALL $V ep_$n_$s($V x) {
   $V r;
   EP_EACH r[i] = $n$f(x[i]);
@@ -307,9 +300,8 @@ EP_CALL $V ep_fmod_$s($V x, $V y) {
 }
 )C";
 
-// If a formula does not hold for some lanes, the library computes those lanes.
-constexpr std::string_view kAngles[] = {"sin", "cos", "tan"};
-constexpr std::string_view kAngleText = R"C($S $n$f($S);
+// A function with a formula for small arguments, ep_near_$n. The library computes the lanes with greater arguments.
+constexpr std::string_view kNearText = R"C($S $n$f($S);
 EP_CALL $V ep_far_$n_$s($V x, $V y, $M near) {
   EP_EACH if (!near[i]) y[i] = $n$f(x[i]);
   return y;
@@ -347,8 +339,7 @@ EP_CALL $V ep_fmod_$s($V x, $V y) {
 }
 )C";
 
-// f32 functions that are computed in f64.
-constexpr std::string_view kByDouble[] = {"sinh", "cosh", "asinh", "acosh", "atanh", "erfc", "lgamma", "digamma"};
+// A function of f32 that is computed in f64.
 constexpr std::string_view kByDoubleText =
     R"C(EP_CALL ep_v_f32 ep_$n_f32(ep_v_f32 x) { return ep_narrow_f32(ep_$n_f64(ep_wide_f32(x))); }
 )C";
@@ -651,6 +642,10 @@ std::string_view defined_by(std::string_view line) {
   return line.substr(begin, end - begin);
 }
 
+void put_within(std::string_view condition, Piece* piece) {
+  piece->text = fmt::format("#if {}\n{}#endif\n", condition, piece->text);
+}
+
 // Cuts `text` into pieces, each within #if `condition` unless that is empty.
 void cut(std::string_view text, std::string_view condition, Pieces* pieces) {
   int depth = 0;
@@ -669,32 +664,89 @@ void cut(std::string_view text, std::string_view condition, Pieces* pieces) {
   for (size_t i = first; i < pieces->size(); ++i) {
     Piece& piece = (*pieces)[i];
     each_word(piece.text, [&](std::string_view word) { piece.words.emplace_back(word); });
-    if (!condition.empty()) piece.text = fmt::format("#if {}\n{}#endif\n", condition, piece.text);
+    if (!condition.empty()) put_within(condition, &piece);
   }
 }
 
-void cut_functions(DType dtype, Pieces* pieces) {
-  const auto named = [&](std::string_view text, std::string_view name) {
-    return for_dtype(replaced(text, {{"n", name}}), dtype);
-  };
-  const bool is_f32 = dtype == DType::f32;
-  const std::string_view fused = "defined(EP_FUSES)", apart = "!defined(EP_FUSES)";
-  cut(for_dtype(kFloat, dtype), {}, pieces);
-  if (is_f32) {
-    cut(for_dtype(with_polynomials(prelude_c_f32(), dtype), dtype), {}, pieces);
-    cut(for_dtype(with_polynomials(prelude_c_fused_f32(), dtype), dtype), fused, pieces);
-    for (const std::string_view name : kByDouble) cut(named(kByDoubleText, name), {}, pieces);
-  } else {
-    cut(for_dtype(kExtremesF64, dtype), {}, pieces);
-    cut(for_dtype(with_polynomials(prelude_c_f64(), dtype), dtype), fused, pieces);
-    for (const std::string_view name : kLibraryF64) cut(named(kUnaryText, name), apart, pieces);
+// --- Functions of one float argument
+
+constexpr std::string_view kFused = "defined(EP_FUSES)", kApart = "!defined(EP_FUSES)";
+
+struct FloatFunction {
+  std::string_view name;
+  bool is_of_library = false;  // C's library has it
+};
+constexpr FloatFunction kFloatFunctions[] = {
+#define EP_FLOAT_FUNCTION(name, function, library, shape, first, last, least, near_roots) \
+  {#name, std::string_view(#library) == "C"},
+#include "ep_api/accuracy.def"
+#undef EP_FLOAT_FUNCTION
+};
+
+bool defines(const Piece& piece, std::string_view name) {
+  return std::find(piece.names.begin(), piece.names.end(), name) != piece.names.end();
+}
+bool defines(const Pieces& pieces, std::string_view name) {
+  return std::any_of(pieces.begin(), pieces.end(), [&](const Piece& piece) { return defines(piece, name); });
+}
+
+void append(Pieces&& more, Pieces* pieces) {
+  pieces->insert(pieces->end(), std::move_iterator(more.begin()), std::move_iterator(more.end()));
+}
+
+// Adds the functions that C has no text for. `own` has texts for all machines, `fused` for machines with a fused
+// multiply-add. A function of f32 calls the one of f64; a function of f64 is a piece of `shared` or calls C's library.
+// Removes from `shared` what is not used.
+void complete(DType dtype, const Pieces& own, const Pieces& fused, Pieces* shared, Pieces* pieces) {
+  Pieces near;
+  for (const FloatFunction& each : kFloatFunctions) {
+    const std::string name = fmt::format("ep_{}_{}", each.name, dtype_name(dtype));
+    const auto add = [&](std::string_view text, std::string_view condition, Pieces* list) {
+      cut(for_dtype(replaced(text, {{"n", each.name}}), dtype), condition, list);
+    };
+    const auto drop_shared = [&] { std::erase_if(*shared, [&](const Piece& piece) { return defines(piece, name); }); };
+    if (defines(own, name)) {
+      drop_shared();
+      continue;
+    }
+    if (defines(fused, fmt::format("ep_near_{}_{}", each.name, dtype_name(dtype)))) {
+      add(kNearText, kFused, &near);
+      add(kLibraryText, kApart, &near);
+      drop_shared();
+      continue;
+    }
+    const bool is_fused = defines(fused, name);
+    const std::string_view condition = is_fused ? kApart : std::string_view();
+    if (dtype == DType::f32) {
+      add(kByDoubleText, condition, pieces);
+    } else if (each.is_of_library && (is_fused || !defines(*shared, name))) {
+      add(kLibraryText, condition, pieces);
+      drop_shared();
+    } else if (is_fused) {
+      for (Piece& piece : *shared) {
+        if (defines(piece, name)) put_within(kApart, &piece);
+      }
+    }
   }
-  for (const std::string_view name : kAngles) cut(named(kAngleText, name), fused, pieces);
-  cut(for_dtype(kFusedPairs, dtype), fused, pieces);
-  for (const std::string_view name : kLibrary) cut(named(kUnaryText, name), apart, pieces);
-  cut(for_dtype(kPairsText, dtype), apart, pieces);
+  append(std::move(near), pieces);
+}
+
+void cut_functions(DType dtype, Pieces* pieces) {
+  const auto text = [&](std::string_view of) { return for_dtype(with_polynomials(of, dtype), dtype); };
+  const bool is_f32 = dtype == DType::f32;
+  Pieces own, fused, shared, others;
+  cut(for_dtype(kFloat, dtype), {}, &own);
+  cut(text(is_f32 ? prelude_c_f32() : std::string(prelude_c_f64())), {}, &own);
+  cut(text(is_f32 ? prelude_c_fused_f32() : prelude_c_fused_f64()), kFused, &fused);
+  if (!is_f32) cut(prelude_c_shared(), {}, &shared);
+  complete(dtype, own, fused, &shared, &others);
+  append(std::move(own), pieces);
+  append(std::move(fused), pieces);
+  append(std::move(others), pieces);
+  cut(for_dtype(kFusedPairs, dtype), kFused, pieces);
+  cut(for_dtype(kPairsText, dtype), kApart, pieces);
   cut(for_dtype(kDivisions, dtype), {}, pieces);
-  if (!is_f32) cut(prelude_c_shared(), {}, pieces);
+  append(std::move(shared), pieces);
 }
 
 // The pieces for numbers of one dtype (f32, f64, an integer, bool), made once.

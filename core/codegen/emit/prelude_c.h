@@ -45,12 +45,16 @@ struct PreludeUse {
 // The functions of `use` that `code` calls, and the functions that those call.
 std::string prelude_c(const PreludeUse& use, std::string_view code);
 
+// A text of sdk/provider that the build embeds; core/CMakeLists.txt has the names.
+std::string_view embedded_text(std::string_view name);
+
 // Templates of the functions with an approximation error: their texts, with names such as a type still to be filled in.
-// The fused functions, and all f64 functions, need a fused multiply-add.
-std::string_view prelude_c_f32();
+// The fused functions need a fused multiply-add.
+std::string prelude_c_f32();
 std::string_view prelude_c_fused_f32();
 std::string_view prelude_c_f64();
-// The f64 functions that are written in terms of other functions.
+std::string_view prelude_c_fused_f64();
+// The f64 functions that are written in terms of other functions, in C too where C has a text of its own.
 std::string prelude_c_shared();
 
 // `text` with "_" and `suffix` added to each word that starts with `ep_`, except types ep_v_...: it turns a row of

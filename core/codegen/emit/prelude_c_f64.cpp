@@ -1,13 +1,17 @@
 // The C prelude's functions with an approximation error, on vectors of double, within the bounds of
 // ep_api/accuracy.def: those of providers/cpu/simd (f64_prelude-inl.h, which names the sources), for any vector type.
 #include "core/codegen/emit/prelude_c.h"
-#include "emit_texts.h"
 
 namespace tenon::codegen {
 namespace {
 
-// They need a fused multiply-add. `$P(x, a, b, c)` is the polynomial (a x + b) x + c.
 constexpr std::string_view kFunctions =
+    R"C(EP_INLINE $V ep_min_$s($V x, $V y) { return ep_select_$s((x < y) | (x != x), x, y); }
+EP_INLINE $V ep_max_$s($V x, $V y) { return ep_select_$s((x > y) | (x != x), x, y); }
+)C";
+
+// These need a fused multiply-add. `$P(x, a, b, c)` is the polynomial (a x + b) x + c.
+constexpr std::string_view kFusedFunctions =
     R"C(EP_INLINE ep_v_f64 ep_p_f64(ep_v_f64 p, ep_v_f64 x, double c) { return ep_fma_f64(p, x, ep_lit_f64(c)); }
 // In a function of its own, so that no compiler takes the product, rounded, from elsewhere.
 EP_CALL ep_v_f64 ep_fma_apart_f64(ep_v_f64 x, ep_v_f64 y, ep_v_f64 z) { return ep_fma_f64(x, y, z); }
@@ -369,16 +373,14 @@ EP_INLINE ep_v_f64 ep_near_fmod_f64(ep_v_f64 x, ep_v_f64 y, ep_v_i64* ordinary) 
 }  // namespace
 
 std::string_view prelude_c_f64() { return kFunctions; }
+std::string_view prelude_c_fused_f64() { return kFusedFunctions; }
 
-// The lgamma and digamma of sdk/provider.
+// sdk/provider/prelude_functions.def without the conditions.
 std::string prelude_c_shared() {
-  std::string text;
-  for (const emit_texts::ProgramText& each : emit_texts::program_texts) {
-    if (each.name == std::string_view("functions")) text = each.text;
+  std::string text(embedded_text("functions"));
+  for (size_t at = text.find('#'); at != std::string::npos; at = text.find('#', at)) {
+    text.erase(at, text.find('\n', at) + 1 - at);
   }
-  // The definitions for dialects without an erfc come first; they are removed.
-  constexpr std::string_view end = "#endif\n";
-  text.erase(0, text.find(end) + end.size());
   text = with_suffix(text, "f64");
   for (const auto& [word, by] : {std::pair("EP_FUNCTION", "EP_CALL ep_v_f64"), std::pair("EP_V", "ep_v_f64")}) {
     for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at)) {

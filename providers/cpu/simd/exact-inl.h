@@ -202,17 +202,9 @@ HWY_INLINE V ep_rint(V x) {
   HWY_INLINE V lanewise_##name(V x, V y) {                                                              \
     return lanewise(x, y, [](auto p, auto q) HWY_ATTR { return tenon::provider::scalar::name(p, q); }); \
   }
-TENON_LANEWISE(ep_erfc)
-TENON_LANEWISE(ep_lgamma)
-TENON_LANEWISE(ep_digamma)
-TENON_LANEWISE(ep_sin)
-TENON_LANEWISE(ep_cos)
-TENON_LANEWISE(ep_tan)
-TENON_LANEWISE(ep_sinh)
-TENON_LANEWISE(ep_cosh)
-TENON_LANEWISE(ep_asinh)
-TENON_LANEWISE(ep_acosh)
-TENON_LANEWISE(ep_atanh)
+#define EP_FLOAT_FUNCTION(name, function, library, shape, first, last, least, near_roots) TENON_LANEWISE(ep_##name)
+#include "ep_api/accuracy.def"
+#undef EP_FLOAT_FUNCTION
 TENON_LANEWISE_2(ep_pow)
 TENON_LANEWISE_2(ep_fmod)
 #undef TENON_LANEWISE

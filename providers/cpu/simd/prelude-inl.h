@@ -225,9 +225,8 @@ HWY_INLINE V ep_log1p(V x) {
 }
 
 #if HWY_TARGET == HWY_AVX3
-// An odd function in `kPieces` (16 or 32) pieces of equal width, each a polynomial around its centre; one instruction
-// looks up a coefficient. Row i of the table has the coefficients of the i-th power, from interpolation at Chebyshev
-// nodes; the first piece is odd. Beyond `last` the function is 1.
+// An odd function in `kPieces` (16 or 32) pieces; one instruction looks up a coefficient. Beyond `last` the function
+// is 1.
 template <int kPieces>
 HWY_INLINE hn::Vec512<float> odd_pieces(hn::Vec512<float> x, const float (&rows)[6][kPieces], double width,
                                         double last) {
@@ -247,56 +246,12 @@ HWY_INLINE hn::Vec512<float> odd_pieces(hn::Vec512<float> x, const float (&rows)
   for (int power = 4; power >= 0; --power) p = hn::MulAdd(p, u, coefficient(power));
   return hn::CopySign(p, x);
 }
-// clang-format off
 alignas(64) inline constexpr float tanh_pieces[6][32] = {
-    {0.0f, 0.284864932f, 0.526967525f, 0.705870986f, 0.824872315f, 0.898589253f, 0.942258179f, 0.967445076f,
-     0.9817487f, 0.989800334f, 0.9943102f, 0.996829152f, 0.998233914f, 0.999016643f, 0.999452531f, 0.999695241f,
-     0.999830365f, 0.999905586f, 0.999947429f, 0.999970734f, 0.999983728f, 0.99999094f, 0.999994934f, 0.999997199f,
-     0.99999845f, 0.999999106f, 0.999999523f, 0.999999702f, 0.999999821f, 0.99999994f, 0.99999994f, 1.0f},
-    {1.0f, 0.918851972f, 0.722305238f, 0.501746178f, 0.319585651f, 0.192537323f, 0.112149507f, 0.0640500188f,
-     0.0361694396f, 0.02029524f, 0.011347265f, 0.00633166824f, 0.00352906436f, 0.00196575932f, 0.00109458703f,
-     0.000609377341f, 0.000339215389f, 0.000188816004f, 0.000105096333f, 5.849628e-05f, 3.25585061e-05f,
-     1.81216674e-05f, 1.0086268e-05f, 5.61386605e-06f, 3.12459088e-06f, 1.73909791e-06f, 9.67954179e-07f,
-     5.38747713e-07f, 2.998583e-07f, 1.66896299e-07f, 9.28917814e-08f, 5.17020737e-08f},
-    {0.0f, -0.261730224f, -0.380623043f, -0.354171485f, -0.263621867f, -0.173014075f, -0.105674289f, -0.0619647875f,
-     -0.0355091058f, -0.0200880729f, -0.0112825921f, -0.00631152559f, -0.00352279306f, -0.00196380424f,
-     -0.00109397538f, -0.000609184674f, -0.00033915395f, -0.00018879601f, -0.000105089595f, -5.84938971e-05f,
-     -3.25576002e-05f, -1.81212945e-05f, -1.00861007e-05f, -5.61378556e-06f, -3.12454995e-06f, -1.73907631e-06f,
-     -9.67942469e-07f, -5.38741347e-07f, -2.99854804e-07f, -1.66894353e-07f, -9.28907014e-08f, -5.17017327e-08f},
-    {-0.333319515f, -0.231719747f, -0.0401959009f, 0.0827454329f, 0.110923052f, 0.0912886932f, 0.0621893182f,
-     0.0385977365f, 0.0228047334f, 0.0131182373f, 0.00743605802f, 0.00418100553f, 0.00234024483f, 0.00130663591f,
-     0.000728523068f, 0.000405878236f, 0.00022602742f, 0.000125841063f, 7.00528326e-05f, 3.8993905e-05f,
-     2.17045035e-05f, 1.20807244e-05f, 6.72404349e-06f, 3.74252727e-06f, 2.0830405e-06f, 1.15938985e-06f,
-     6.45298655e-07f, 3.59163096e-07f, 1.99904463e-07f, 1.11263617e-07f, 6.19275369e-08f, 3.44645521e-08f},
-    {0.0f, 0.150954738f, 0.147017092f, 0.0600753538f, -0.00306187593f, -0.0240978226f, -0.0233123172f, -0.0166974887f,
-     -0.0105767371f, -0.00630863011f, -0.00364632113f, -0.00207208982f, -0.00116662576f, -0.000653479248f,
-     -0.000365006941f, -0.000203557589f, -0.000113421091f, -6.31668518e-05f, -3.5169578e-05f, -1.9578516e-05f,
-     -1.08982304e-05f, -6.06613366e-06f, -3.37642177e-06f, -1.87929572e-06f, -1.04599621e-06f, -5.82187795e-07f,
-     -3.2403733e-07f, -1.80354249e-07f, -1.00382351e-07f, -5.58712223e-08f, -3.10970272e-08f, -1.72877055e-08f},
-    {0.13161312f, 0.0538524836f, -0.0475913584f, -0.0581890903f, -0.0270001367f, -0.00439774292f, 0.00372551195f,
-     0.00468433928f, 0.00356155192f, 0.00230582734f, 0.00138870964f, 0.000806469645f, 0.000459416595f, 0.00025899944f,
-     0.000145180646f, 8.11237987e-05f, 4.52510321e-05f, 2.52166374e-05f, 1.40446691e-05f, 7.81997915e-06f,
-     4.35338552e-06f, 2.42330634e-06f, 1.34886068e-06f, 7.50781112e-07f, 4.17881012e-07f, 2.3258842e-07f,
-     1.29455756e-07f, 7.20532256e-08f, 4.0103739e-08f, 2.23211156e-08f, 1.24235795e-08f, 7.11074621e-09f}};
+#include "sdk/provider/tanh_pieces.def"
+};
 alignas(64) inline constexpr float erf_pieces[6][16] = {
-    {0.0f, 0.284591436f, 0.534123003f, 0.725959837f, 0.855271816f, 0.931698084f, 0.971302092f, 0.9892959f,
-     0.996463776f, 0.998967111f, 0.999733686f, 0.999939442f, 0.999987841f, 0.999997854f, 0.999999642f, 1.0f},
-    {1.12837911f, 1.05581713f, 0.86494714f, 0.620379865f, 0.389576763f, 0.214188263f, 0.103101633f, 0.0434512906f,
-     0.0160327144f, 0.00517939078f, 0.00146493234f, 0.000362763647f, 7.8649733e-05f, 1.49292546e-05f, 2.48111201e-06f,
-     3.61006357e-07f},
-    {0.0f, -0.272196442f, -0.445980728f, -0.479821354f, -0.401752234f, -0.276105464f, -0.159488082f, -0.0784170479f,
-     -0.0330673456f, -0.0120173255f, -0.00377639569f, -0.00102857396f, -0.000243242263f, -5.00105743e-05f,
-     -8.94846926e-06f, -1.39452732e-06f},
-    {-0.376122236f, -0.305151761f, -0.135008231f, 0.0406135991f, 0.146342769f, 0.165878817f, 0.130102888f,
-     0.0798613653f, 0.0401239395f, 0.0168636069f, 0.00600292627f, 0.00182401773f, 0.000475590146f, 0.000106805775f,
-     2.07161866e-05f, 3.47950004e-06f},
-    {0.0f, 0.129043236f, 0.182242975f, 0.143641561f, 0.0586497001f, -0.0143330349f, -0.0470251329f, -0.045755025f,
-     -0.0303753056f, -0.0156355314f, -0.00654078461f, -0.00227582082f, -0.000667501532f, -0.000166450365f,
-     -3.54955555e-05f, -6.50645688e-06f},
-    {0.112170696f, 0.0777461901f, 0.00282603432f, -0.0563410074f, -0.0676716343f, -0.0420432314f, -0.0097984625f,
-     0.00905191246f, 0.0129409023f, 0.0093766097f, 0.00489715766f, 0.00201204093f, 0.000674797106f, 0.000188406222f,
-     4.43194294e-05f, 8.74711986e-06f}};
-// clang-format on
+#include "sdk/provider/erf_pieces.def"
+};
 HWY_INLINE hn::Vec512<float> ep_tanh(hn::Vec512<float> x) { return odd_pieces(x, tanh_pieces, 75.0 / 256, 9.2); }
 HWY_INLINE hn::Vec512<float> ep_erf(hn::Vec512<float> x) { return odd_pieces(x, erf_pieces, 66.0 / 256, 3.99); }
 #define TENON_IN_512(name)                                               \
@@ -868,25 +823,27 @@ HWY_INLINE V ep_lgamma(V x) {
   return hn::IfThenElse(hn::IsNaN(x), x, hn::IfThenElse(ep_isinf(x), hn::Abs(x), result));
 }
 #endif
-// For these functions the double dialect has the parts that f32 needs.
+// Vectors of float use the function of double if they have no function of their own. Without that, the scalar dialect
+// computes lane by lane.
 #if TENON_IN_DOUBLE
-#define TENON_BY_DOUBLE(name)                                     \
-  template <class V>                                              \
-  HWY_INLINE V name(V x) {                                        \
-    return in_double(x, [](auto w) HWY_ATTR { return name(w); }); \
-  }
+#define TENON_OTHERWISE(name)     \
+  if constexpr (is_wide<V>)       \
+    return lanewise_ep_##name(x); \
+  else                            \
+    return in_double(x, [](auto w) HWY_ATTR { return ep_##name(w); });
 #else
-#define TENON_BY_DOUBLE(name)  \
-  template <class V>           \
-  HWY_INLINE V name(V x) {     \
-    return lanewise_##name(x); \
-  }
+#define TENON_OTHERWISE(name) return lanewise_ep_##name(x);
 #endif
-TENON_BY_DOUBLE(ep_digamma)
-#if !TENON_IN_DOUBLE
-TENON_BY_DOUBLE(ep_lgamma)
-#endif
-#undef TENON_BY_DOUBLE
+#define EP_FLOAT_FUNCTION(name, function, library, shape, first, last, least, near_roots) \
+  template <class V>                                                                      \
+  concept Has_##name = requires(V x) {                                                    \
+    ep_##name(x);                                                                         \
+  };                                                                                      \
+  template <class V>                                                                      \
+  requires(!Has_##name<V>) HWY_INLINE V ep_##name(V x) { TENON_OTHERWISE(name) }
+#include "ep_api/accuracy.def"
+#undef EP_FLOAT_FUNCTION
+#undef TENON_OTHERWISE
 #undef TENON_IN_DOUBLE
 
 }  // namespace tenon::provider::cpu::HWY_NAMESPACE

@@ -94,33 +94,11 @@ static inline EP_T ep_gcd(EP_T x, EP_T y) {
   return ep_wrap(a);
 }
 
-#define EP_IDENTITY(name) static inline EP_T name(EP_T x) { return x; }
-EP_IDENTITY(ep_floor)
-EP_IDENTITY(ep_ceil)
-EP_IDENTITY(ep_trunc)
-EP_IDENTITY(ep_rint)
-EP_IDENTITY(ep_sqrt)
-EP_IDENTITY(ep_exp)
-EP_IDENTITY(ep_exp2)
-EP_IDENTITY(ep_expm1)
-EP_IDENTITY(ep_log)
-EP_IDENTITY(ep_log1p)
-EP_IDENTITY(ep_log2)
-EP_IDENTITY(ep_log10)
-EP_IDENTITY(ep_sin)
-EP_IDENTITY(ep_cos)
-EP_IDENTITY(ep_tan)
-EP_IDENTITY(ep_asin)
-EP_IDENTITY(ep_acos)
-EP_IDENTITY(ep_atan)
-EP_IDENTITY(ep_sinh)
-EP_IDENTITY(ep_cosh)
-EP_IDENTITY(ep_tanh)
-EP_IDENTITY(ep_asinh)
-EP_IDENTITY(ep_acosh)
-EP_IDENTITY(ep_atanh)
-EP_IDENTITY(ep_erf)
-EP_IDENTITY(ep_erfc)
-EP_IDENTITY(ep_lgamma)
-EP_IDENTITY(ep_digamma)
-#undef EP_IDENTITY
+static inline EP_T ep_floor(EP_T x) { return x; }
+static inline EP_T ep_ceil(EP_T x) { return x; }
+static inline EP_T ep_trunc(EP_T x) { return x; }
+static inline EP_T ep_rint(EP_T x) { return x; }
+#define EP_FLOAT_FUNCTION(name, function, library, shape, first, last, least, near_roots) \
+  static inline EP_T function(EP_T x) { return x; }
+#include "ep_api/accuracy.def"
+#undef EP_FLOAT_FUNCTION

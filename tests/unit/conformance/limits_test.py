@@ -18,6 +18,7 @@ import subprocess
 import sys
 
 BOUND = re.compile(r"^EP_ACCURACY\((\w+), +([\d.]+),", re.MULTILINE)
+NEAR_ROOTS = re.compile(r"^EP_FLOAT_FUNCTION\((\w+),.* (\d+)\)$", re.MULTILINE)
 MOST = re.compile(r"^//   (ep_\w+) +magnitude at most (\d+);", re.MULTILINE)
 NUMBERS = re.compile(r"^EP_ACCURACY\((\w+),((?: +[\d.]+,){7}) +(.*)\)$", re.MULTILINE)
 ROW = re.compile(r"^EP_UNARY\((\w+), +\d+, (\w+), +(\w+), (.*)\)$", re.MULTILINE)
@@ -34,8 +35,7 @@ COMPOSITE = {
     "rsqrt": (2, 0, 0), "sigmoid": (8, 0, 1), "silu": (8, 0, 128), "gelu": (8, 32, 0), "gelu_tanh": (8, 64, 0),
     "softplus": (10, 0, 1), "softsign": (2, 0, 0), "mish": (16, 0, 128), "elu": (6, 0, 0), "celu": (8, 0, 0),
     "selu": (8, 0, 0), "hard_sigmoid": (1, 4, 0), "hard_swish": (2, 16, 0), "log_sigmoid": (10, 0, 1),
-    "sinc": (8, 4, 0), "tanhshrink": (8, 8, 0), "lgamma": (9, 64, 0),
-    "digamma": (9, 64, 0)}
+    "sinc": (8, 4, 0), "tanhshrink": (8, 8, 0)}
 # exp, exp2, expm1 and erfc may flush results below the least normal number.
 TINY = {"exp": 1, "exp2": 1, "expm1": 1, "erfc": 1}
 
@@ -116,12 +116,14 @@ def prelude_bounds(accuracy):
 def unary_limits(text, accuracy):
     """The f32 limit of every scalar function on floats, by the contract or COMPOSITE."""
     bounds, most, limits = prelude_bounds(accuracy), dict(MOST.findall(text)), {}
+    near_roots = {"ep_" + name: float(epsilons) for name, epsilons in NEAR_ROOTS.findall(accuracy)}
     for name, domain, result, expression in ROW.findall(text):
         if domain not in ("FLOAT", "SIGNED", "NUMERIC", "ANY"):
             continue
         call = CALL.match(expression)
         bound = bounds.get(call.group(1), 0) if call else 0
-        limits[name] = COMPOSITE.get(name, (bound + 1, 0, TINY.get(name, 0)) if bound >= 1 else EXACT)
+        own = (bound + 1, near_roots.get(call.group(1), 0), TINY.get(name, 0)) if bound >= 1 else EXACT
+        limits[name] = COMPOSITE.get(name, own)
         if call and call.group(1) in most:
             limits[name] += (float(most[call.group(1)]),)
     return limits
