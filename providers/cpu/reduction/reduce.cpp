@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "providers/cpu/movement/strided_copy.h"
 #include "providers/cpu/reduction/kernel.h"
 #include "providers/cpu/reduction/reduction.h"
 #include "providers/cpu/reduction/split.h"
@@ -26,6 +27,7 @@ constexpr int64_t column_width = 256;  // columns per thread and call
 constexpr int64_t wide_width = 2048;   // the same if the rows are read from memory, not from a cache
 constexpr int64_t from_memory = int64_t{4} << 20;
 constexpr int64_t most_pieces = 64;
+constexpr int64_t copied_elements = 4096;  // elements of rows with gaps that are copied at a time
 
 // A reduction in one scalar type: f64 (also for the block results of f32) or an integer.
 template <class T>
@@ -274,41 +276,71 @@ class ReducePrimitive final : public RowPrimitive {
 
   // totals[j] = the combination of rows [begin, end) of column j.
   void combine_columns(const Split& split, const char* from, int64_t begin, int64_t end, int64_t n, T* totals) const {
-    alignas(64) B buffer[wide_width];  // rows that are converted at a time
-    alignas(64) B sums[wide_width];
-    const int64_t most_rows = wide_width / n;
     const int32_t last = split.reduced.rank - 1;
     const int64_t length = split.reduced.dims[last];
     const int64_t row_stride = split.reduced.strides[last];
-    const int64_t src_stride = split.kept_src.strides[split.kept_src.rank - 1];
-    const bool direct = kernels_.stored.columns != nullptr && src_stride == 1;
+    const bool direct = kernels_.stored.columns != nullptr && split.kept_src.strides[split.kept_src.rank - 1] == 1;
     std::fill_n(totals, n, kernels_.row.init());
-    // Short rows without gaps form groups, which are rows of more columns.
-    const int64_t members = n <= 4 ? 64 : 16;
-    if (direct && n < short_line && split.reduced.rank == 1 && row_stride == n) {
-      for (; begin + members <= end;) {
-        const int64_t groups = std::min((end - begin) / members, merge_after);
-        std::fill_n(sums, members * n, static_cast<B>(kernels_.row.init()));
-        kernels_.stored.columns(sums, from + begin * n * format_.size, members * n, groups, members * n);
-        for (int64_t member = 0; member < members; ++member) merge(totals, sums + member * n, n);
-        begin += groups * members;
-      }
-    }
+    if (direct && n < short_line && last == 0 && row_stride == n)
+      return combine_packed(kernels_.stored, format_.size, from + begin * n * format_.size, end - begin, n, totals);
+    if (!direct || n < few) return combine_copies(split, from, begin, end, n, totals);
+    alignas(64) B sums[wide_width];
     for (int64_t row = begin; row < end;) {
       const int64_t until = std::min(end, row + merge_after);
       std::fill_n(sums, n, static_cast<B>(kernels_.row.init()));
       while (row < until) {
         const char* at = from + split.reduced.offset(row) * format_.size;
-        const int64_t count = std::min({until - row, length - row % length, direct ? merge_after : most_rows});
-        for (int64_t i = 0; i < (direct ? 0 : count); ++i)
-          format_.read(buffer + i * n, 1, at + i * row_stride * format_.size, src_stride, n);
-        if (direct)
-          kernels_.stored.columns(sums, at, row_stride, count, n);
-        else
-          kernels_.wide.columns(sums, buffer, n, count, n);
+        const int64_t count = std::min(until - row, length - row % length);
+        kernels_.stored.columns(sums, at, row_stride, count, n);
         row += count;
       }
       merge(totals, sums, n);
+    }
+  }
+
+  // Combines rows with gaps, or of elements without kernels of their own: copies some rows at a time.
+  void combine_copies(const Split& split, const char* from, int64_t begin, int64_t end, int64_t n, T* totals) const {
+    alignas(64) char packed[copied_elements * 8];
+    alignas(64) B converted[copied_elements];
+    const int32_t last = split.reduced.rank - 1;
+    const int64_t length = split.reduced.dims[last];
+    const int64_t row_stride = split.reduced.strides[last];
+    const int64_t src_stride = split.kept_src.strides[split.kept_src.rank - 1];
+    const int64_t members = members_of(n), fit = copied_elements / n, most = std::max(fit - fit % members, int64_t{1});
+    for (int64_t row = begin; row < end;) {
+      const char* at = from + split.reduced.offset(row) * format_.size;
+      const int64_t count = std::min({end - row, length - row % length, most});
+      if (src_stride != 1 || row_stride != n) {
+        const int64_t dims[] = {count, n}, strides[] = {row_stride, src_stride};
+        strided_copy(to_dense(format_.size, dims, strides), packed, at, device->simd, 1);
+        at = packed;
+      }
+      if (kernels_.stored.columns != nullptr) {
+        combine_packed(kernels_.stored, format_.size, at, count, n, totals);
+      } else {
+        format_.read(converted, 1, at, 1, count * n);
+        combine_packed(kernels_.wide, sizeof(B), reinterpret_cast<const char*>(converted), count, n, totals);
+      }
+      row += count;
+    }
+  }
+
+  // The number of short rows without gaps that form one row of more columns.
+  static int64_t members_of(int64_t n) { return n >= short_line ? 1 : (n <= 4 ? 64 : 16); }
+
+  // Combines rows without gaps, whose elements have `size` bytes.
+  void combine_packed(const ReduceKernels<B>& kernels, int64_t size, const char* from, int64_t rows, int64_t n,
+                      T* totals) const {
+    alignas(64) B sums[wide_width];
+    const int64_t members = members_of(n);
+    while (rows > 0) {
+      const int64_t together = rows >= members ? members : 1;
+      const int64_t groups = std::min(rows / together, merge_after);
+      std::fill_n(sums, together * n, static_cast<B>(kernels_.row.init()));
+      kernels.columns(sums, from, together * n, groups, together * n);
+      for (int64_t member = 0; member < together; ++member) merge(totals, sums + member * n, n);
+      from += groups * together * n * size;
+      rows -= groups * together;
     }
   }
 
