@@ -4,9 +4,11 @@
 // a border, elements of one row of the source, and a border. If the rows of the source are not contiguous, the source
 // is copied into the result first, and the borders are then copied from there.
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "providers/cpu/elementwise/scalar.h"
+#include "providers/cpu/elementwise/vector_cast.h"
 #include "providers/cpu/movement/movement.h"
 #include "providers/cpu/movement/strided_copy.h"
 #include "providers/cpu/rows/row.h"
@@ -24,6 +26,8 @@ struct PadAxis {
   int64_t to, from;
   int64_t low;
   bool padded() const { return dst != src; }
+  // True if position `index` of the result is outside the source.
+  bool in_border(int64_t index) const { return index < low || index >= low + src; }
 };
 
 // The axes of one launch, merged where both operands walk them alike.
@@ -80,22 +84,22 @@ struct PadShape {
   }
 };
 
-// Iterates over the rows of the result: all axes but the last.
-class PadRows {
+// Iterates over the planes of the result: all axes but the last two.
+class PadPlanes {
  public:
-  PadRows(const PadShape& shape, int64_t row) : shape_(shape) {
-    for (int32_t axis = shape.rank - 2; axis >= 0; --axis) {
-      place(axis, row % shape.axes[axis].dst);
-      row /= shape.axes[axis].dst;
+  PadPlanes(const PadShape& shape, int64_t plane) : shape_(shape), axes_(shape.rank - 2) {
+    for (int32_t axis = axes_ - 1; axis >= 0; --axis) {
+      place(axis, plane % shape.axes[axis].dst);
+      plane /= shape.axes[axis].dst;
     }
   }
-  // The offsets of the row in both operands, in elements.
+  // The offsets of the plane in both operands, in elements.
   int64_t to() const { return to_; }
   int64_t from() const { return from_; }
   bool all_constant() const { return outside_ > 0; }
   bool in_border() const { return borders_ > 0; }
   void next() {
-    for (int32_t axis = shape_.rank - 2; axis >= 0; --axis) {
+    for (int32_t axis = axes_ - 1; axis >= 0; --axis) {
       const int64_t next = index_[axis] + 1;
       place(axis, next < shape_.axes[axis].dst ? next : 0);
       if (index_[axis] != 0) return;
@@ -106,7 +110,7 @@ class PadRows {
   void place(int32_t axis, int64_t index) {
     const PadAxis& at = shape_.axes[axis];
     const int64_t source = shape_.source_of(at, index);
-    const bool outside = source < 0, border = index < at.low || index >= at.low + at.src;
+    const bool outside = source < 0, border = at.in_border(index);
     const int64_t from = outside ? 0 : source * at.from;
     to_ += (index - index_[axis]) * at.to;
     from_ += from - from_of_[axis];
@@ -119,63 +123,93 @@ class PadRows {
   }
 
   const PadShape& shape_;
+  int32_t axes_;
   int64_t to_ = 0, from_ = 0;
   int32_t outside_ = 0, borders_ = 0;
   int64_t index_[EP_MAX_RANK] = {}, from_of_[EP_MAX_RANK] = {};
   bool outside_of_[EP_MAX_RANK] = {}, border_of_[EP_MAX_RANK] = {};
 };
 
+// Copies n elements. Rows of up to 256 bytes are copied without a call.
 template <class T>
-void fill_step(T* to, int64_t step, T value, int64_t n) {
-  if (step == 1) {
-    for (int64_t i = 0; i < n; ++i) to[i] = value;
-  } else {
-    for (int64_t i = 0; i < n; ++i) to[i * step] = value;
-  }
-}
-
-// Copies n elements; short rows without a call.
-template <class T>
-void copy_step(T* to, int64_t to_step, const T* from, int64_t from_step, int64_t n) {
-  constexpr int64_t few = 16;
-  if (to_step != 1 || from_step != 1) {
-    for (int64_t i = 0; i < n; ++i) to[i * to_step] = from[i * from_step];
-  } else if (n < few) {
+void copy_row(T* to, const T* from, int64_t n) {
+  struct Some {
+    char bytes[16];
+  };
+  constexpr int64_t step = 16 / sizeof(T);
+  if (n < step) {
     for (int64_t i = 0; i < n; ++i) to[i] = from[i];
+  } else if (n <= 16 * step) {
+    const auto copy = [=](int64_t i) {
+      Some some;
+      std::memcpy(&some, from + i, sizeof some);
+      std::memcpy(to + i, &some, sizeof some);
+    };
+    for (int64_t i = 0; i + step < n; i += step) copy(i);
+    copy(n - step);
   } else {
     copy_bytes(to, from, static_cast<size_t>(n) * sizeof(T));
   }
 }
 
-// Writes elements of the last axis. `copied`: the elements that are no border are in the result already.
+// Writes rows. `copied`: the elements that are no border are in the result already.
 template <class T>
-class PadRow {
+class PadWriter {
  public:
-  PadRow(const PadShape& shape, T value, bool copied)
-      : shape_(shape), axis_(shape.axes[shape.rank - 1]), value_(value), copied_(copied) {}
+  PadWriter(const PadShape& shape, T value, bool copied, SimdLevel level)
+      : shape_(shape),
+        axis_(shape.axes[shape.rank - 1]),
+        value_(value),
+        copied_(copied),
+        fill_(axis_.to == 1 ? vector_fill(level, sizeof(T)) : nullptr) {}
 
-  // Writes positions [begin, end) of a row.
-  void write(T* to, const T* from, const PadRows& row, int64_t begin, int64_t end) const {
-    if (row.all_constant()) return fill_step(to + begin * axis_.to, axis_.to, value_, end - begin);
+  // Writes positions [begin, end) of rows [row, past) of a plane.
+  void write(T* to, const T* from, const PadPlanes& plane, int64_t row, int64_t past, int64_t begin,
+             int64_t end) const {
+    if (shape_.rank == 1) return write_row(to, from, plane.in_border(), begin, end);
+    const PadAxis& rows = shape_.axes[shape_.rank - 2];
+    for (; row < past; ++row) {
+      const int64_t source = plane.all_constant() ? -1 : shape_.source_of(rows, row);
+      if (source < 0)
+        constant(to + row * rows.to, begin, end);
+      else
+        write_row(to + row * rows.to, from + source * rows.from, plane.in_border() || rows.in_border(row), begin, end);
+    }
+  }
+
+ private:
+  void write_row(T* to, const T* from, bool in_border, int64_t begin, int64_t end) const {
     const int64_t first = std::clamp(axis_.low, begin, end), past = std::clamp(axis_.low + axis_.src, begin, end);
     border(to, from, begin, first);
-    if (!copied_ || row.in_border()) {
+    if (!copied_ || in_border) {
+      const T* const source = from + (first - axis_.low) * axis_.from;
       const bool single = shape_.chunk == 1;
-      copy_step(to + first * axis_.to, single ? axis_.to : 1, from + (first - axis_.low) * axis_.from,
-                single ? axis_.from : 1, (past - first) * shape_.chunk);
+      const int64_t to_step = single ? axis_.to : 1, from_step = single ? axis_.from : 1;
+      const int64_t n = (past - first) * shape_.chunk;
+      T* const target = to + first * axis_.to;
+      if (to_step == 1 && from_step == 1) {
+        copy_row(target, source, n);
+      } else {
+        for (int64_t i = 0; i < n; ++i) target[i * to_step] = source[i * from_step];
+      }
     }
     border(to, from, past, end);
   }
 
- private:
+  void constant(T* to, int64_t begin, int64_t end) const {
+    constexpr int64_t few = 16;
+    if (fill_ != nullptr && end - begin > few) return fill_(to + begin, &value_, end - begin);
+    for (int64_t i = begin; i < end; ++i) to[i * axis_.to] = value_;
+  }
+
   void border(T* to, const T* from, int64_t begin, int64_t end) const {
-    if (shape_.mode == EP_PAD_CONSTANT) return fill_step(to + begin * axis_.to, axis_.to, value_, end - begin);
+    if (shape_.mode == EP_PAD_CONSTANT) return constant(to, begin, end);
     for (int64_t i = begin; i < end; ++i) {
       const T* const source = from + shape_.source_of(axis_, i) * axis_.from;
       if (shape_.chunk == 1)
         to[i * axis_.to] = *source;
       else
-        copy_step(to + i * axis_.to, 1, source, 1, shape_.chunk);
+        copy_row(to + i * axis_.to, source, shape_.chunk);
     }
   }
 
@@ -183,6 +217,7 @@ class PadRow {
   const PadAxis& axis_;
   T value_;
   bool copied_;
+  FillFunction fill_;
 };
 
 class PadPrimitive final : public ep_primitive {
@@ -218,19 +253,23 @@ class PadPrimitive final : public ep_primitive {
       from = copy_into(dst, src, to, from);
       shape = shape_with(dst, src.dims, dst.strides);
     }
-    const PadRow<T> writer(shape, *reinterpret_cast<const T*>(constant), copied);
-    int64_t rows = 1;
-    for (int32_t axis = 0; axis < shape.rank - 1; ++axis) rows *= shape.axes[axis].dst;
+    const PadWriter<T> writer(shape, *reinterpret_cast<const T*>(constant), copied, device->simd);
+    const int64_t rows = shape.rank > 1 ? shape.axes[shape.rank - 2].dst : 1;
+    int64_t planes = 1;
+    for (int32_t axis = 0; axis < shape.rank - 2; ++axis) planes *= shape.axes[axis].dst;
     const int64_t length = shape.axes[shape.rank - 1].dst;
     const int64_t pieces = (length * shape.chunk + most_of_row - 1) / most_of_row;
-    parallel(device->threads, rows * (length * shape.chunk * size_ / 8 + 4), [&](int32_t part, int32_t parts) {
-      const int64_t units = rows * pieces, end = units * (part + 1) / parts;
+    parallel(device->threads, planes * rows * (length * shape.chunk * size_ / 8 + 4), [&](int32_t part, int32_t parts) {
+      const int64_t units = planes * rows * pieces, end = units * (part + 1) / parts;
       int64_t unit = units * part / parts;
-      PadRows row(shape, unit / pieces);
-      for (; unit < end; ++unit) {
-        const int64_t piece = unit % pieces;
-        writer.write(to + row.to(), from + row.from(), row, length * piece / pieces, length * (piece + 1) / pieces);
-        if (piece + 1 == pieces) row.next();
+      PadPlanes plane(shape, unit / pieces / rows);
+      while (unit < end) {
+        const int64_t row = unit / pieces % rows, piece = unit % pieces;
+        const int64_t count = pieces > 1 ? 1 : std::min(rows - row, end - unit);
+        writer.write(to + plane.to(), from + plane.from(), plane, row, row + count, length * piece / pieces,
+                     length * (piece + 1) / pieces);
+        unit += count;
+        if (piece + 1 == pieces && row + count == rows) plane.next();
       }
     });
   }
@@ -253,16 +292,9 @@ class PadPrimitive final : public ep_primitive {
   // Copies the source into the result, and returns the address of its first element there.
   template <class T>
   const T* copy_into(const OperandShape& dst, const OperandShape& src, T* to, const T* from) const {
-    StridedCopy copy;
-    copy.rank = dst.rank;
-    copy.size = size_;
-    for (int32_t axis = 0; axis < dst.rank; ++axis) {
-      copy.dims[axis] = src.dims[axis];
-      copy.dst_strides[axis] = dst.strides[axis];
-      copy.src_strides[axis] = src.strides[axis];
-      to += desc_.attributes.pad.low[axis] * dst.strides[axis];
-    }
-    strided_copy(copy, reinterpret_cast<char*>(to), reinterpret_cast<const char*>(from), device->simd, device->threads);
+    for (int32_t axis = 0; axis < dst.rank; ++axis) to += desc_.attributes.pad.low[axis] * dst.strides[axis];
+    copy_operand(size_, {src.dims, dst.strides, dst.rank}, reinterpret_cast<char*>(to), src,
+                 reinterpret_cast<const char*>(from), device->simd, device->threads);
     return to;
   }
 

@@ -29,14 +29,8 @@ class SoftmaxPrimitive final : public RowPrimitive {
     char* const to = address_of(launch.operands[0]);
     const char* from = address_of(launch.operands[1]);
     const bool in_place = launch.operands[0].memory == launch.operands[1].memory;
-    if (!in_place && !walks_alike(dst, src)) {
-      StridedCopy copy;
-      copy.rank = dst.rank;
-      copy.size = format_.size;
-      std::copy_n(dst.dims, dst.rank, copy.dims);
-      std::copy_n(dst.strides, dst.rank, copy.dst_strides);
-      std::copy_n(src.strides, dst.rank, copy.src_strides);
-      strided_copy(copy, to, from, device->simd, device->threads);
+    if (!in_place && (!has_neighbours_of(dst, src) || loses_gaps(dst, src))) {
+      copy_operand(format_.size, dst, to, src, from, device->simd, device->threads);
       src = dst;
       from = to;
     }
@@ -105,15 +99,13 @@ class SoftmaxPrimitive final : public RowPrimitive {
   static constexpr int64_t many_rows = 64;
   static constexpr int64_t rows_as_columns = 8;  // elements of a row that is too short for its own vectors
 
-  // False if the source should first be copied into the result: its memory neighbours are others than in the result.
-  // Rows of the source may be repeated, and need not follow each other.
-  bool walks_alike(const OperandShape& dst, const OperandShape& src) const {
-    int32_t nearest = -1;  // the axis along which the result has neighbours
-    for (int32_t i = 0; i < dst.rank; ++i) {
-      if (dst.dims[i] > 1 && dst.strides[i] == 1) nearest = i;
-    }
-    if (nearest >= 0 && src.strides[nearest] == 1) return true;
-    return std::equal(dst.strides, dst.strides + dst.rank, src.strides);
+  // True if short rows follow each other without gaps in the result, but not in the source.
+  bool loses_gaps(const OperandShape& dst, const OperandShape& src) const {
+    const int64_t n = dst.dims[desc_.attributes.softmax.axis];
+    const auto dense = [&](const OperandShape& shape) {
+      return axes_of(shape, mask_, true).contiguous() && axes_of(shape, mask_, false).contiguous(n);
+    };
+    return n <= short_row_length && dense(dst) && !dense(src);
   }
 
   // True if memory neighbours, in both operands, belong to different rows. A few long columns become rows instead: they

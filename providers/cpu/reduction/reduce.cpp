@@ -246,6 +246,7 @@ class ReducePrimitive final : public RowPrimitive {
     const int32_t last = split.kept_src.rank - 1;
     const int64_t length = split.kept_src.dims[last];
     const int64_t rows = split.reduced.count();
+    if (has_few_rows(split)) return few_rows(split, from, to, cost);
     const int64_t width = std::min(length, split.kept_src.count() * rows < from_memory ? column_width : wide_width);
     const int64_t blocks = (length + width - 1) / width;
     const int64_t units = split.kept_src.count() / length * blocks;
@@ -272,6 +273,43 @@ class ReducePrimitive final : public RowPrimitive {
       for (int64_t piece = 1; piece < pieces; ++piece) kernels_.row.merge_wide(values, values + piece * width, n);
       finish_columns(split, to + split.kept_dst.offset(first) * format_.size, rows, n, values);
     }
+  }
+
+  // True if the rows are so few that their combination needs no totals of a wider type.
+  bool has_few_rows(const Split& split) const {
+    const int32_t last = split.kept_src.rank - 1;
+    const int64_t rows = split.reduced.count();
+    return kernels_.stored.columns != nullptr && split.reduced.rank == 1 && rows <= merge_after &&
+           split.kept_src.dims[last] >= few && (rows == 1 || split.kept_src.strides[last] == 1);
+  }
+
+  // Combines a few rows, at once in the result if it has the type of the sums.
+  void few_rows(const Split& split, const char* from, char* to, int64_t cost) const {
+    const int32_t last = split.kept_src.rank - 1;
+    const int64_t length = split.kept_src.dims[last], rows = split.reduced.count();
+    const int64_t src_stride = split.kept_src.strides[last], dst_stride = split.kept_dst.strides[last];
+    const int64_t blocks = (length + wide_width - 1) / wide_width;
+    const int64_t units = split.kept_src.count() / length * blocks;
+    const ConvertFunction gather = move_elements(format_.size);
+    parallel(device->threads, cost, [&](int32_t part, int32_t parts) {
+      alignas(64) char packed[wide_width * 8];
+      alignas(64) B sums[wide_width];
+      for (int64_t unit = units * part / parts; unit < units * (part + 1) / parts; ++unit) {
+        const int64_t start = unit % blocks * wide_width, first = unit / blocks * length + start;
+        const int64_t n = std::min(wide_width, length - start);
+        const char* at = from + split.kept_src.offset(first) * format_.size;
+        char* const target = to + split.kept_dst.offset(first) * format_.size;
+        if (src_stride != 1) {
+          gather(packed, 1, at, src_stride, n);
+          at = packed;
+        }
+        B* const values = format_.same && dst_stride == 1 ? reinterpret_cast<B*>(target) : sums;
+        std::fill_n(values, n, static_cast<B>(kernels_.row.init()));
+        kernels_.stored.columns(values, at, split.reduced.strides[0], rows, n);
+        finish_all(values, n, rows);
+        if (values == sums) format_.write(target, dst_stride, sums, 1, n);
+      }
+    });
   }
 
   // totals[j] = the combination of rows [begin, end) of column j.
