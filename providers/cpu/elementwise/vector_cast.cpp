@@ -73,6 +73,14 @@ HWY_INLINE V jam_large(V x) {
 
 // to_odd_f32 of a vector. Numbers beyond the greatest float may become the greatest float: a further rounding to a
 // narrow float gives the same for both.
+#if HWY_TARGET == HWY_AVX3
+HWY_INLINE hn::Vec<HalfTag> odd_f32(hn::Vec<WideTag> x) {
+  const __m256 truncated = _mm512_cvt_roundpd_ps(x.raw, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+  const __mmask8 inexact = _mm512_cmp_pd_mask(_mm512_cvtps_pd(truncated), x.raw, _CMP_NEQ_UQ);
+  const __m256i bits = _mm256_castps_si256(truncated);
+  return hn::Vec<HalfTag>{_mm256_castsi256_ps(_mm256_mask_or_epi32(bits, inexact, bits, _mm256_set1_epi32(1)))};
+}
+#else
 HWY_INLINE hn::Vec<HalfTag> odd_f32(hn::Vec<WideTag> x) {
   const WideTag d;
   const hn::RebindToUnsigned<WideTag> du;
@@ -90,6 +98,7 @@ HWY_INLINE hn::Vec<HalfTag> odd_f32(hn::Vec<WideTag> x) {
   const auto sticky = hn::And(hn::Add(hn::And(all, low), low), step);
   return hn::DemoteTo(HalfTag(), hn::BitCast(d, hn::Or(hn::AndNot(low, all), sticky)));
 }
+#endif
 
 // As many elements as a vector of f32 has, converted to f32: exactly if possible, else rounded to odd.
 template <class From>

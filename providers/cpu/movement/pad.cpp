@@ -203,9 +203,11 @@ class PadWriter {
   }
 
   void border(T* to, const T* from, int64_t begin, int64_t end) const {
+    if (begin == end) return;
     if (shape_.mode == EP_PAD_CONSTANT) return constant(to, begin, end);
-    for (int64_t i = begin; i < end; ++i) {
-      const T* const source = from + shape_.source_of(axis_, i) * axis_.from;
+    const T* source = from + shape_.source_of(axis_, begin) * axis_.from;
+    const int64_t step = shape_.mode == EP_PAD_REFLECT ? -axis_.from : 0;
+    for (int64_t i = begin; i < end; ++i, source += step) {
       if (shape_.chunk == 1)
         to[i * axis_.to] = *source;
       else

@@ -195,6 +195,13 @@ class SortPrimitive final : public ep_primitive {
         return;
       }
     }
+    if constexpr (Type::mode != KeyMode::FLOAT && sizeof(U) >= 4) {
+      const uint64_t* const few = sort_by_differences(type, from, src.stride, n, flip, room, threads);
+      if (few != nullptr) {
+        const auto position = [&](int64_t i) { return EntryOf<uint32_t>::position(few[i]); };
+        return write(from, src, values, positions, number, position, threads);
+      }
+    }
     if constexpr (sizeof(U) == 8) {
       // Positions are consecutive, so their entries are sorted in place.
       Room halves_room = room;
@@ -259,6 +266,29 @@ class SortPrimitive final : public ep_primitive {
       U* const to = reinterpret_cast<U*>(values.line(number));
       for (int64_t i = begin; i < end; ++i) to[i * values.stride] = from[position(i) * src.stride];
     });
+  }
+
+  // Sorts integers that lie close together by their differences from the least one, which have few digits. Returns NULL
+  // for others.
+  template <class Type>
+  static const uint64_t* sort_by_differences(const Type& type, const typename Type::Bits* from, int64_t stride,
+                                             int64_t n, typename Type::Bits flip, const Room& room, int32_t threads) {
+    using U = typename Type::Bits;
+    using Make = EntryOf<uint32_t>;
+    constexpr int32_t most_bits = 24;
+    if (n > INT64_C(0xffffffff)) return nullptr;
+    U least = static_cast<U>(~U{0}), greatest = 0;
+    const auto key_at = [=](int64_t i) { return static_cast<U>(type.key(from[i * stride]) ^ flip); };
+    for (int64_t i = 0; i < n; ++i) {
+      least = std::min(least, key_at(i));
+      greatest = std::max(greatest, key_at(i));
+    }
+    const auto bits = static_cast<int32_t>(std::bit_width(static_cast<U>(greatest - least)));
+    if (bits > most_bits) return nullptr;
+    auto* const entries = reinterpret_cast<uint64_t*>(room.entries);
+    for (int64_t i = 0; i < n; ++i) entries[i] = Make::make(static_cast<uint32_t>(key_at(i) - least), i);
+    if (rises(key_at, n)) return entries;
+    return radix_sort(entries, reinterpret_cast<uint64_t*>(room.others), n, bits, threads, room.counts);
   }
 
   // Sorts long keys by their first halves with positions, which halves the moved data. Equal halves are then ordered by
