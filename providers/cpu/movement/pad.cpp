@@ -130,7 +130,7 @@ class PadPlanes {
   bool outside_of_[EP_MAX_RANK] = {}, border_of_[EP_MAX_RANK] = {};
 };
 
-// Copies n elements. Rows of up to 256 bytes are copied without a call.
+// Copies n elements. Rows of up to 128 bytes are copied without a call.
 template <class T>
 void copy_row(T* to, const T* from, int64_t n) {
   struct Some {
@@ -139,7 +139,7 @@ void copy_row(T* to, const T* from, int64_t n) {
   constexpr int64_t step = 16 / sizeof(T);
   if (n < step) {
     for (int64_t i = 0; i < n; ++i) to[i] = from[i];
-  } else if (n <= 16 * step) {
+  } else if (n <= 8 * step) {
     const auto copy = [=](int64_t i) {
       Some some;
       std::memcpy(&some, from + i, sizeof some);
@@ -166,34 +166,46 @@ class PadWriter {
   // Writes positions [begin, end) of rows [row, past) of a plane.
   void write(T* to, const T* from, const PadPlanes& plane, int64_t row, int64_t past, int64_t begin,
              int64_t end) const {
-    if (shape_.rank == 1) return write_row(to, from, plane.in_border(), begin, end);
+    const Cut cut = cut_of(begin, end);
+    if (shape_.rank == 1) return write_row(to, from, plane.in_border(), cut);
     const PadAxis& rows = shape_.axes[shape_.rank - 2];
     for (; row < past; ++row) {
       const int64_t source = plane.all_constant() ? -1 : shape_.source_of(rows, row);
       if (source < 0)
         constant(to + row * rows.to, begin, end);
       else
-        write_row(to + row * rows.to, from + source * rows.from, plane.in_border() || rows.in_border(row), begin, end);
+        write_row(to + row * rows.to, from + source * rows.from, plane.in_border() || rows.in_border(row), cut);
     }
   }
 
  private:
-  void write_row(T* to, const T* from, bool in_border, int64_t begin, int64_t end) const {
+  // Positions of a row: a border from `begin` on, elements of the source from `first` on, a border from `past` on; and
+  // the offsets in the source of the first element of each.
+  struct Cut {
+    int64_t begin, first, past, end;
+    int64_t before, within, after;
+  };
+  Cut cut_of(int64_t begin, int64_t end) const {
     const int64_t first = std::clamp(axis_.low, begin, end), past = std::clamp(axis_.low + axis_.src, begin, end);
-    border(to, from, begin, first);
+    const auto source = [&](int64_t position) { return shape_.source_of(axis_, position) * axis_.from; };
+    return {begin, first, past, end, source(begin), (first - axis_.low) * axis_.from, source(past)};
+  }
+
+  void write_row(T* to, const T* from, bool in_border, const Cut& cut) const {
+    border(to, from + cut.before, cut.begin, cut.first);
     if (!copied_ || in_border) {
-      const T* const source = from + (first - axis_.low) * axis_.from;
+      const T* const source = from + cut.within;
       const bool single = shape_.chunk == 1;
       const int64_t to_step = single ? axis_.to : 1, from_step = single ? axis_.from : 1;
-      const int64_t n = (past - first) * shape_.chunk;
-      T* const target = to + first * axis_.to;
+      const int64_t n = (cut.past - cut.first) * shape_.chunk;
+      T* const target = to + cut.first * axis_.to;
       if (to_step == 1 && from_step == 1) {
         copy_row(target, source, n);
       } else {
         for (int64_t i = 0; i < n; ++i) target[i * to_step] = source[i * from_step];
       }
     }
-    border(to, from, past, end);
+    border(to, from + cut.after, cut.past, cut.end);
   }
 
   void constant(T* to, int64_t begin, int64_t end) const {
@@ -202,10 +214,9 @@ class PadWriter {
     for (int64_t i = begin; i < end; ++i) to[i * axis_.to] = value_;
   }
 
-  void border(T* to, const T* from, int64_t begin, int64_t end) const {
-    if (begin == end) return;
+  // Writes positions [begin, end), the first of which is a copy of *source unless the border is constant.
+  void border(T* to, const T* source, int64_t begin, int64_t end) const {
     if (shape_.mode == EP_PAD_CONSTANT) return constant(to, begin, end);
-    const T* source = from + shape_.source_of(axis_, begin) * axis_.from;
     const int64_t step = shape_.mode == EP_PAD_REFLECT ? -axis_.from : 0;
     for (int64_t i = begin; i < end; ++i, source += step) {
       if (shape_.chunk == 1)

@@ -31,6 +31,9 @@ void strided_copy(StridedCopy copy, char* dst, const char* src, SimdLevel level,
 void copy_operand(int32_t size, const OperandShape& dst, char* to, const OperandShape& src, const char* from,
                   SimdLevel level, int32_t threads);
 
+// True if the operands share bytes.
+bool overlap(int32_t size, const OperandShape& dst, const char* to, const OperandShape& src, const char* from);
+
 // True if elements that are neighbours in `dst` are neighbours in `src` too. If not, a kernel that walks `dst` would
 // read single elements of `src`; it is faster to copy `src` to `dst` first and to work there.
 bool has_neighbours_of(const OperandShape& dst, const OperandShape& src);

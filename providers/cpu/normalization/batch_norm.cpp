@@ -15,6 +15,7 @@ class BatchNormPrimitive final : public RowPrimitive {
         format_(desc.operands[0].dtype, on.simd),
         kernels_(norm_kernels<float>(on.simd)),
         wide_kernels_(norm_kernels<double>(on.simd)),
+        narrow_affine_(narrow_affine(on.simd, format_.dtype)),
         axis_(desc.attributes.batch_norm.axis),
         src_(find_operand(desc, EP_ROLE_SRC)) {
     const int32_t roles[] = {EP_ROLE_SCALE, EP_ROLE_SHIFT, EP_ROLE_MEAN, EP_ROLE_VARIANCE};
@@ -125,6 +126,10 @@ class BatchNormPrimitive final : public RowPrimitive {
     const int64_t src_stride = row.src.strides[0];
     char* to = address_of(launch.operands[0]) + (row.dst_offset + start * dst_stride) * format_.size;
     const char* from = address_of(launch.operands[src_]) + (row.src_offset + start * src_stride) * format_.size;
+    if (narrow_affine_ != nullptr && !vector && dst_stride == 1 && src_stride == 1) {
+      const auto value = [channel](int which) { return *reinterpret_cast<const float*>(channel[which]); };
+      return narrow_affine_(to, from, value(0), value(1), value(2), length);
+    }
     const void* source = from;
     if (!format_.same || src_stride != 1) {
       format_.read(values[0], 1, from, src_stride, length);
@@ -149,6 +154,7 @@ class BatchNormPrimitive final : public RowPrimitive {
   RowFormat format_;
   NormKernels<float> kernels_;
   NormKernels<double> wide_kernels_;
+  NarrowAffine narrow_affine_;
   int32_t axis_;
   int32_t src_;
   int32_t parameters_[4];  // scale, shift, mean, variance

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <vector>
 
+#include "providers/cpu/movement/strided_copy.h"
 #include "providers/cpu/normalization/normalization.h"
 #include "providers/cpu/rows/kernel.h"
 #include "providers/cpu/rows/row_primitive.h"
@@ -46,7 +47,8 @@ class GroupNormPrimitive final : public RowPrimitive {
     const Axes dst_outer = outer_axes(dst, groups_);
     const Axes src_outer = outer_axes(src, groups_);
     const bool direct = format_.in_place(dst_row);
-    const bool in_place = launch.operands[0].memory == launch.operands[src_].memory;
+    const bool in_place =
+        overlap(format_.size, dst, address_of(launch.operands[0]), src, address_of(launch.operands[src_]));
     const bool stream = direct && !in_place && dst_outer.count() * dst_row.count() * format_.size > stream_bytes;
     const int64_t channels = dst_row.dims[0];
     const int64_t n = dst_row.count();

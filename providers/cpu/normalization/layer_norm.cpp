@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "providers/cpu/movement/strided_copy.h"
 #include "providers/cpu/normalization/normalization.h"
 #include "providers/cpu/rows/kernel.h"
 #include "providers/cpu/rows/row_primitive.h"
@@ -43,7 +44,8 @@ class LayerNormPrimitive final : public RowPrimitive {
     const int64_t rows = dst_outer.count();
     const int64_t n = dst_row.count();
     const bool direct = format_.in_place(dst_row);
-    const bool in_place = launch.operands[0].memory == launch.operands[roles_.src].memory;
+    const bool in_place =
+        overlap(format_.size, dst, address_of(launch.operands[0]), src, address_of(launch.operands[roles_.src]));
     const bool stream = direct && !in_place && rows * n * format_.size > stream_bytes;
     const double eps = launch.scalars[0].value.f64;
     // Short rows without gaps are converted together, as many as the buffer of one row holds.

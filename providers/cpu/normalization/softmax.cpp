@@ -28,7 +28,7 @@ class SoftmaxPrimitive final : public RowPrimitive {
     OperandShape src = shape(launch.shapes, 1);
     char* const to = address_of(launch.operands[0]);
     const char* from = address_of(launch.operands[1]);
-    const bool in_place = launch.operands[0].memory == launch.operands[1].memory;
+    const bool in_place = overlap(format_.size, dst, to, src, from);
     if (!in_place && (!has_neighbours_of(dst, src) || loses_gaps(dst, src))) {
       copy_operand(format_.size, dst, to, src, from, device->simd, device->threads);
       src = dst;

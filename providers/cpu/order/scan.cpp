@@ -99,7 +99,7 @@ class ScanPrimitive final : public ep_primitive {
     const OperandShape src = shape_of(desc_.operands[src_], launch.shapes, static_cast<uint32_t>(src_));
     char* const to = address_of(launch.operands[0]);
     char* const from = address_of(launch.operands[src_]);
-    if (launch.operands[0].memory == launch.operands[src_].memory || has_neighbours_of(dst, src))
+    if (has_neighbours_of(dst, src) || overlap(format_.size, dst, to, src, from))
       return {src, from, format_.size, at_.axis};
     copy_operand(format_.size, dst, to, src, from, device->simd, threads_);
     return {dst, to, format_.size, at_.axis};

@@ -7,7 +7,9 @@
 #include <cmath>
 #include <utility>
 
+#include "ep_api/ep_api.h"
 #include "hwy/cache_control.h"
+#include "providers/cpu/elementwise/narrow-inl.h"
 #include "providers/cpu/rows/kernel.h"
 #include "providers/cpu/simd/prelude-inl.h"
 
@@ -328,7 +330,35 @@ void normalize(T* dst, const T* src, const T* mean, const T* factor, const T* sh
       [&](int64_t i) HWY_ATTR { dst[i] = (src[i] - mean[i]) * factor[i] + shift[i]; });
 }
 
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+template <class E>
+void affine_narrow(void* dst, const void* src, float mean, float factor, float shift, int64_t n) {
+  const D d;
+  constexpr auto lanes = static_cast<int64_t>(hn::MaxLanes(D()));
+  const V m = hn::Set(d, mean), f = hn::Set(d, factor), s = hn::Set(d, shift);
+  const auto some = [&](const E* from, E* to)
+                        HWY_ATTR { store_narrow(hn::MulAdd(hn::Sub(load_narrow(from), m), f, s), to); };
+  const E* const from = static_cast<const E*>(src);
+  E* const to = static_cast<E*>(dst);
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) some(from + i, to + i);
+  if (i == n) return;
+  E rest[lanes] = {};
+  std::copy(from + i, from + n, rest);
+  some(rest, rest);
+  std::copy_n(rest, n - i, to + i);
+}
+#endif
+
 }  // namespace
+
+NarrowAffine narrow_affine_of([[maybe_unused]] int32_t dtype) {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+  if (dtype == EP_DTYPE_f16) return affine_narrow<F16Bits>;
+  if (dtype == EP_DTYPE_bf16) return affine_narrow<Bf16Bits>;
+#endif
+  return nullptr;
+}
 
 void stream_copy(float* dst, const float* src, int64_t n) {
   transform(dst, src, n, true, [](V x, int64_t) HWY_ATTR { return x; });
@@ -362,6 +392,10 @@ const NormKernels<float>& norm_kernels(SimdLevel level) {
 template <>
 const NormKernels<double>& norm_kernels(SimdLevel level) {
   return TENON_CPU_DISPATCH(level, norm_table<double>)();
+}
+
+NarrowAffine narrow_affine(SimdLevel level, int32_t dtype) {
+  return TENON_CPU_DISPATCH(level, narrow_affine_of)(dtype);
 }
 
 StreamCopy stream_copy_kernel(SimdLevel level) { return TENON_CPU_DISPATCH(level, stream_copy); }

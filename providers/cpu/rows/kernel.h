@@ -43,6 +43,10 @@ const NormKernels<float>& norm_kernels(SimdLevel level);
 template <>
 const NormKernels<double>& norm_kernels(SimdLevel level);
 
+// Like NormKernels<float>::affine, over a row stored as f16 or bf16. NULL if the level has no vectors of them.
+using NarrowAffine = void (*)(void* dst, const void* src, float mean, float factor, float shift, int64_t n);
+NarrowAffine narrow_affine(SimdLevel level, int32_t dtype);
+
 // The kernels of softmax, over rows of f32.
 struct RowKernels {
   // dst = softmax(src), or log_softmax(src). `dst` may be `src`. With `stream`, the kernel writes dst past the cache;
