@@ -60,10 +60,8 @@ constexpr Implementation pooling[] = {{"simd", Pooling::simd_why_not, Pooling::m
                                       {"plain", Pooling::why_not, Pooling::make}};
 constexpr Implementation softmax[] = {{"simd", Softmax::simd_why_not, Softmax::make},
                                       {"plain", Softmax::why_not, Softmax::make}};
-constexpr Implementation layer_norm[] = {{"simd", LayerNorm::simd_why_not, LayerNorm::make},
-                                         {"plain", LayerNorm::why_not, LayerNorm::make}};
-constexpr Implementation batch_norm[] = {{"simd", BatchNorm::simd_why_not, BatchNorm::make},
-                                         {"plain", BatchNorm::why_not, BatchNorm::make}};
+constexpr Implementation layer_norm[] = {{"simd", LayerNorm::why_not, LayerNorm::make}};
+constexpr Implementation batch_norm[] = {{"simd", BatchNorm::why_not, BatchNorm::make}};
 constexpr Implementation reduce[] = {{"bytes", Reduce::bytes_why_not, Reduce::make_bytes},
                                      {"simd", Reduce::why_not, Reduce::make}};
 constexpr Implementation arg_reduce[] = {{"simd", ArgReduce::why_not, ArgReduce::make}};
@@ -79,8 +77,7 @@ constexpr Implementation convolution_weight[] = {
 constexpr Implementation pooling_backward[] = {{"rows", PoolingBackward::why_not, PoolingBackward::make}};
 constexpr Implementation layer_norm_backward[] = {{"rows", LayerNormBackward::why_not, LayerNormBackward::make}};
 constexpr Implementation batch_norm_training[] = {{"channels", BatchNormTraining::why_not, BatchNormTraining::make}};
-constexpr Implementation group_norm[] = {{"simd", GroupNorm::simd_why_not, GroupNorm::make},
-                                         {"plain", GroupNorm::why_not, GroupNorm::make}};
+constexpr Implementation group_norm[] = {{"simd", GroupNorm::why_not, GroupNorm::make}};
 constexpr Implementation attention[] = {{"blocks", Attention::why_not, Attention::make}};
 constexpr Implementation rotary[] = {{"rows", Rotary::why_not, Rotary::make}};
 constexpr Implementation scan[] = {{"lines", Scan::why_not, Scan::make}};

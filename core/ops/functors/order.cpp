@@ -173,7 +173,10 @@ std::tuple<Tensor, Tensor> kthvalue(const Tensor& input, int64_t k, int64_t dim,
   const Tensor source = with_axis(input);
   const SymDim length = size_at(source, axis);
   if (k < 1 || !expect(SymDim(k) <= length)) refuse("kthvalue", "k is {}, but the axis has {} elements.", k, length);
-  const auto [values, positions] = tenon::topk(source, k, axis, false);
+  // If most elements of a long line precede the wanted one, a selection would sort them too.
+  constexpr int64_t longest = 256, part = 8;
+  const bool sorts = !is_open(source) && source.dim(axis) > longest && part * k > source.dim(axis);
+  const auto [values, positions] = sorts ? tenon::sort(source, axis) : tenon::topk(source, k, axis, false);
   const auto last = [&](const Tensor& list) {
     const Tensor part =
         keepdim || input.rank() == 0 ? tenon::narrow(list, axis, k - 1, 1) : tenon::select(list, axis, k - 1);

@@ -216,6 +216,8 @@ class Walk {
       stream_(reinterpret_cast<float*>(to), reinterpret_cast<const float*>(from), n * dst.size / 4);
     } else if (fills_) {
       plan_.fills[0](to, blocks_[1], n);
+    } else if (plan_.fills[0] != nullptr && src.direct && inner_strides_[0] == 1 && inner_strides_[1] == 0) {
+      plan_.fills[0](to, from, n);
     } else if (src.scalar) {
       dst.convert(to, inner_strides_[0], blocks_[1], 1, n);
     } else if (src.direct) {

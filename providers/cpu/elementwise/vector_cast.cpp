@@ -1,5 +1,6 @@
-// Casts between all types of at least a byte except the 8-bit floats, compiled once per dispatch target. Casts between
-// integers, and most casts to f32, f64 and 64-bit integers, are loops without branches, which the compiler vectorises.
+// Casts between all types of at least a byte, compiled once per dispatch target; 8-bit floats become other types than
+// f32, f16 and bf16 through f32. Casts between integers, and most casts to f32, f64 and 64-bit integers, are loops
+// without branches, which the compiler vectorises.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "providers/cpu/elementwise/vector_cast.cpp"
 #include "hwy/foreach_target.h"
@@ -70,16 +71,25 @@ HWY_INLINE V jam_large(V x) {
     return hn::IfThenElse(hn::Gt(x, limit), jam<bits>(x), x);
 }
 
-// to_odd_f32 of a vector. Numbers beyond the greatest float may become the greatest float, and numbers below the least
-// may become 0: a further rounding to a narrow float gives the same for both.
+// to_odd_f32 of a vector. Numbers beyond the greatest float may become the greatest float: a further rounding to a
+// narrow float gives the same for both.
+#if HWY_TARGET == HWY_AVX3
+HWY_INLINE hn::Vec<HalfTag> odd_f32(hn::Vec<WideTag> x) {
+  const __m256 truncated = _mm512_cvt_roundpd_ps(x.raw, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+  const __mmask8 inexact = _mm512_cmp_pd_mask(_mm512_cvtps_pd(truncated), x.raw, _CMP_NEQ_UQ);
+  const __m256i bits = _mm256_castps_si256(truncated);
+  return hn::Vec<HalfTag>{_mm256_castsi256_ps(_mm256_mask_or_epi32(bits, inexact, bits, _mm256_set1_epi32(1)))};
+}
+#else
 HWY_INLINE hn::Vec<HalfTag> odd_f32(hn::Vec<WideTag> x) {
   const WideTag d;
   const hn::RebindToUnsigned<WideTag> du;
   const hn::RebindToSigned<WideTag> di;
+  const auto denormal = hn::AndNot(hn::Eq(x, hn::Zero(d)), hn::Lt(hn::Abs(x), hn::Set(d, 0x1p-126)));
+  if (hn::AllFalse(d, denormal)) return hn::DemoteTo(HalfTag(), hn::BitCast(d, jam<29>(hn::BitCast(du, x))));
+  // A number below the least float becomes the least float.
+  x = hn::IfThenElse(denormal, hn::CopySign(hn::Max(hn::Abs(x), hn::Set(d, 0x1p-149)), x), x);
   const auto all = hn::BitCast(du, x);
-  const auto denormal = hn::Lt(hn::Abs(x), hn::Set(d, 0x1p-126));
-  if (hn::AllFalse(d, hn::AndNot(hn::Eq(x, hn::Zero(d)), denormal)))
-    return hn::DemoteTo(HalfTag(), hn::BitCast(d, jam<29>(all)));
   // A denormal float has fewer bits, depending on the exponent. 897 is the exponent of 2^-126 in a double.
   const auto exponent = hn::BitCast(di, hn::And(hn::ShiftRight<52>(all), hn::Set(du, 0x7ff)));
   const auto fewer = hn::Min(hn::Max(hn::Sub(hn::Set(di, 897), exponent), hn::Zero(di)), hn::Set(di, 22));
@@ -88,6 +98,7 @@ HWY_INLINE hn::Vec<HalfTag> odd_f32(hn::Vec<WideTag> x) {
   const auto sticky = hn::And(hn::Add(hn::And(all, low), low), step);
   return hn::DemoteTo(HalfTag(), hn::BitCast(d, hn::Or(hn::AndNot(low, all), sticky)));
 }
+#endif
 
 // As many elements as a vector of f32 has, converted to f32: exactly if possible, else rounded to odd.
 template <class From>
@@ -203,7 +214,7 @@ HWY_INLINE void row(To* HWY_RESTRICT out, const From* HWY_RESTRICT in, int64_t n
     std::copy_n(in + i, n - i, from);
     cast_vector(to, from);
     std::copy_n(to, n - i, out + i);
-  } else if constexpr (is_narrow_float<From> && std::is_same_v<To, bool>) {
+  } else if constexpr (is_narrow_float<From> && sizeof(From) == 2 && std::is_same_v<To, bool>) {
     constexpr unsigned magnitude = 0x7fff;
     for (int64_t i = 0; i < n; ++i) out[i] = (in[i].bits & magnitude) != 0;
   } else if constexpr (is_narrow_float<From>) {
@@ -299,6 +310,22 @@ VectorCast from_type(int32_t to) {
     case EP_DTYPE_bf16: return both<Bf16Bits, From>();
     case EP_DTYPE_f32: return both<float, From>();
     case EP_DTYPE_f64: return both<double, From>();
+    case EP_DTYPE_f8e4m3fn: return both<F8E4M3FNBits, From>();
+    case EP_DTYPE_f8e5m2: return both<F8E5M2Bits, From>();
+    case EP_DTYPE_f8e4m3fnuz: return both<F8E4M3FNUZBits, From>();
+    case EP_DTYPE_f8e5m2fnuz: return both<F8E5M2FNUZBits, From>();
+    case EP_DTYPE_f8e8m0: return both<F8E8M0Bits, From>();
+    default: return {};
+  }
+}
+
+// Casts from a float of a byte.
+template <class From>
+VectorCast from_byte(int32_t to) {
+  switch (to) {
+    case EP_DTYPE_f16: return both<F16Bits, From>();
+    case EP_DTYPE_bf16: return both<Bf16Bits, From>();
+    case EP_DTYPE_f32: return both<float, From>();
     default: return {};
   }
 }
@@ -319,6 +346,11 @@ VectorCast chosen(int32_t from, int32_t to) {
     case EP_DTYPE_bf16: return from_type<Bf16Bits>(to);
     case EP_DTYPE_f32: return from_type<float>(to);
     case EP_DTYPE_f64: return from_type<double>(to);
+    case EP_DTYPE_f8e4m3fn: return from_byte<F8E4M3FNBits>(to);
+    case EP_DTYPE_f8e5m2: return from_byte<F8E5M2Bits>(to);
+    case EP_DTYPE_f8e4m3fnuz: return from_byte<F8E4M3FNUZBits>(to);
+    case EP_DTYPE_f8e5m2fnuz: return from_byte<F8E5M2FNUZBits>(to);
+    case EP_DTYPE_f8e8m0: return from_byte<F8E8M0Bits>(to);
     default: return {};
   }
 }

@@ -336,4 +336,31 @@ void strided_copy(StridedCopy copy, char* dst, const char* src, SimdLevel level,
   });
 }
 
+void copy_operand(int32_t size, const OperandShape& dst, char* to, const OperandShape& src, const char* from,
+                  SimdLevel level, int32_t threads) {
+  StridedCopy copy;
+  copy.rank = dst.rank;
+  copy.size = size;
+  std::copy_n(src.dims, dst.rank, copy.dims);
+  std::copy_n(dst.strides, dst.rank, copy.dst_strides);
+  std::copy_n(src.strides, dst.rank, copy.src_strides);
+  strided_copy(copy, to, from, level, threads);
+}
+
+bool overlap(int32_t size, const OperandShape& dst, const char* to, const OperandShape& src, const char* from) {
+  const auto end_of = [size](const OperandShape& shape, const char* base) {
+    int64_t last = 0;
+    for (int32_t axis = 0; axis < shape.rank; ++axis) last += (shape.dims[axis] - 1) * shape.strides[axis];
+    return base + (last + 1) * size;
+  };
+  return to < end_of(src, from) && from < end_of(dst, to);
+}
+
+bool has_neighbours_of(const OperandShape& dst, const OperandShape& src) {
+  for (int32_t axis = dst.rank - 1; axis >= 0; --axis) {
+    if (dst.dims[axis] > 1 && dst.strides[axis] == 1) return src.strides[axis] == 1;
+  }
+  return std::equal(dst.strides, dst.strides + dst.rank, src.strides);
+}
+
 }  // namespace tenon::provider::cpu

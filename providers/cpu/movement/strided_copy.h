@@ -5,6 +5,7 @@
 #include <span>
 
 #include "providers/cpu/simd/level.h"
+#include "sdk/provider/descriptor.h"
 
 namespace tenon::provider::cpu {
 
@@ -25,5 +26,16 @@ StridedCopy from_dense(int32_t size, std::span<const int64_t> dims, std::span<co
 // and destination have unit stride along different axes (a transpose), copies tile by tile. Every dim is positive; the
 // rank is 0 to 8.
 void strided_copy(StridedCopy copy, char* dst, const char* src, SimdLevel level, int32_t threads);
+
+// Copies all elements of an operand to an operand with the same dims.
+void copy_operand(int32_t size, const OperandShape& dst, char* to, const OperandShape& src, const char* from,
+                  SimdLevel level, int32_t threads);
+
+// True if the operands share bytes.
+bool overlap(int32_t size, const OperandShape& dst, const char* to, const OperandShape& src, const char* from);
+
+// True if elements that are neighbours in `dst` are neighbours in `src` too. If not, a kernel that walks `dst` would
+// read single elements of `src`; it is faster to copy `src` to `dst` first and to work there.
+bool has_neighbours_of(const OperandShape& dst, const OperandShape& src);
 
 }  // namespace tenon::provider::cpu

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <vector>
 
+#include "providers/cpu/movement/strided_copy.h"
 #include "providers/cpu/normalization/normalization.h"
-#include "providers/cpu/normalization/sum_of.h"
 #include "providers/cpu/rows/kernel.h"
 #include "providers/cpu/rows/row_primitive.h"
 
@@ -25,19 +25,13 @@ Axes inner_axes(const OperandShape& shape, int64_t groups) {
   return axes;
 }
 
-void moments_f64(const double* src, int64_t n, double eps, double* out_mean, double* out_inv_std) {
-  const double mean = sum_of(n, [src](int64_t i) { return src[i]; }) / static_cast<double>(n);
-  const double squares = sum_of(n, [src, mean](int64_t i) { return (src[i] - mean) * (src[i] - mean); });
-  *out_mean = mean;
-  *out_inv_std = 1.0 / std::sqrt(squares / static_cast<double>(n) + eps);
-}
-
 class GroupNormPrimitive final : public RowPrimitive {
  public:
   GroupNormPrimitive(const ep_device& on, const ep_primitive_desc& desc)
       : RowPrimitive(on, desc, 1),
         format_(desc.operands[0].dtype, on.simd),
-        kernels_(row_kernels(on.simd)),
+        kernels_(norm_kernels<float>(on.simd)),
+        wide_kernels_(norm_kernels<double>(on.simd)),
         groups_(desc.attributes.group_norm.groups),
         src_(find_operand(desc, EP_ROLE_SRC)),
         scale_(find_operand(desc, EP_ROLE_SCALE)),
@@ -53,7 +47,8 @@ class GroupNormPrimitive final : public RowPrimitive {
     const Axes dst_outer = outer_axes(dst, groups_);
     const Axes src_outer = outer_axes(src, groups_);
     const bool direct = format_.in_place(dst_row);
-    const bool in_place = launch.operands[0].memory == launch.operands[src_].memory;
+    const bool in_place =
+        overlap(format_.size, dst, address_of(launch.operands[0]), src, address_of(launch.operands[src_]));
     const bool stream = direct && !in_place && dst_outer.count() * dst_row.count() * format_.size > stream_bytes;
     const int64_t channels = dst_row.dims[0];
     const int64_t n = dst_row.count();
@@ -69,11 +64,11 @@ class GroupNormPrimitive final : public RowPrimitive {
         const int64_t first = row % groups_ * channels;
         const Affine affine = {launch, scales.data() + first, shifts.data() + first, stream};
         if (format_.compute == EP_DTYPE_f64) {
-          compute(affine, reinterpret_cast<double*>(result), static_cast<const double*>(from), channels, n / channels,
-                  eps, row);
+          compute(wide_kernels_, affine, reinterpret_cast<double*>(result), static_cast<const double*>(from), channels,
+                  n / channels, eps, row);
         } else {
-          compute(affine, reinterpret_cast<float*>(result), static_cast<const float*>(from), channels, n / channels,
-                  eps, row);
+          compute(kernels_, affine, reinterpret_cast<float*>(result), static_cast<const float*>(from), channels,
+                  n / channels, eps, row);
         }
         if (!direct) format_.put(to, dst_row, result);
       }
@@ -111,28 +106,16 @@ class GroupNormPrimitive final : public RowPrimitive {
     return numbers;
   }
 
-  void compute(const Affine& affine, float* dst, const float* src, int64_t channels, int64_t length, double eps,
-               int64_t row) const {
-    float mean = 0;
-    float inv_std = 0;
-    kernels_.moments(src, channels * length, eps, &mean, &inv_std);
+  template <class T>
+  void compute(const NormKernels<T>& kernels, const Affine& affine, T* dst, const T* src, int64_t channels,
+               int64_t length, double eps, int64_t row) const {
+    T mean = 0;
+    T inv_std = 0;
+    kernels.moments(src, channels * length, eps, &mean, &inv_std);
     store(affine.launch, row, static_cast<double>(mean), static_cast<double>(inv_std));
     for (int64_t c = 0; c < channels; ++c, src += length, dst += length) {
-      const auto factor = static_cast<float>(affine.scale[c] * static_cast<double>(inv_std));
-      const auto shift = static_cast<float>(affine.shift[c]);
-      kernels_.affine(dst, src, mean, factor, shift, length, affine.stream);
-    }
-  }
-  void compute(const Affine& affine, double* dst, const double* src, int64_t channels, int64_t length, double eps,
-               int64_t row) const {
-    double mean = 0;
-    double inv_std = 0;
-    moments_f64(src, channels * length, eps, &mean, &inv_std);
-    store(affine.launch, row, mean, inv_std);
-    for (int64_t c = 0; c < channels; ++c, src += length, dst += length) {
-      const double factor = affine.scale[c] * inv_std;
-      const double shift = affine.shift[c];
-      for (int64_t i = 0; i < length; ++i) dst[i] = (src[i] - mean) * factor + shift;
+      const auto factor = static_cast<T>(affine.scale[c] * static_cast<double>(inv_std));
+      kernels.affine(dst, src, mean, factor, static_cast<T>(affine.shift[c]), length, affine.stream);
     }
   }
 
@@ -152,7 +135,8 @@ class GroupNormPrimitive final : public RowPrimitive {
   }
 
   RowFormat format_;
-  RowKernels kernels_;
+  NormKernels<float> kernels_;
+  NormKernels<double> wide_kernels_;
   int64_t groups_;
   int32_t src_, scale_, shift_;
 };
@@ -178,11 +162,6 @@ Refusal GroupNorm::why_not(const ep_device&, const ep_primitive_desc& desc, ep_s
   }
   info.flags = EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES;
   return {};
-}
-
-Refusal GroupNorm::simd_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info) {
-  if (desc.operands[0].dtype == EP_DTYPE_f64) return Refusal::because("f64 is computed element by element");
-  return why_not(device, desc, info);
 }
 
 Refusal GroupNorm::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {

@@ -2,35 +2,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "providers/cpu/movement/strided_copy.h"
 #include "providers/cpu/normalization/normalization.h"
-#include "providers/cpu/normalization/sum_of.h"
 #include "providers/cpu/rows/kernel.h"
 #include "providers/cpu/rows/row_primitive.h"
 
 namespace tenon::provider::cpu {
 namespace {
-
-void layer_norm_f64(double* dst, const double* src, const double* scale, const double* shift, int64_t n, double eps,
-                    double* out_mean, double* out_inv_std) {
-  const double mean = sum_of(n, [src](int64_t i) { return src[i]; }) / static_cast<double>(n);
-  const double squares = sum_of(n, [src, mean](int64_t i) { return (src[i] - mean) * (src[i] - mean); });
-  const double inv_std = 1.0 / std::sqrt(squares / static_cast<double>(n) + eps);
-  if (scale != nullptr && shift != nullptr) {
-    for (int64_t i = 0; i < n; ++i) dst[i] = (src[i] - mean) * inv_std * scale[i] + shift[i];
-  } else {
-    for (int64_t i = 0; i < n; ++i) {
-      dst[i] = (src[i] - mean) * inv_std * (scale == nullptr ? 1.0 : scale[i]) + (shift == nullptr ? 0.0 : shift[i]);
-    }
-  }
-  *out_mean = mean;
-  *out_inv_std = inv_std;
-}
-
-void rms_norm_f64(double* dst, const double* src, const double* scale, int64_t n, double eps, double* out_inv_std) {
-  const double squares = sum_of(n, [src](int64_t i) { return src[i] * src[i]; });
-  *out_inv_std = 1.0 / std::sqrt(squares / static_cast<double>(n) + eps);
-  for (int64_t i = 0; i < n; ++i) dst[i] = src[i] * *out_inv_std * (scale == nullptr ? 1.0 : scale[i]);
-}
 
 int32_t first_axis(const ep_primitive_desc& desc) {
   return desc.kind == EP_PRIMITIVE_rms_norm ? desc.attributes.rms_norm.axis : desc.attributes.layer_norm.axis;
@@ -46,7 +24,8 @@ class LayerNormPrimitive final : public RowPrimitive {
   LayerNormPrimitive(const ep_device& on, const ep_primitive_desc& desc)
       : RowPrimitive(on, desc, 3),
         format_(desc.operands[0].dtype, on.simd),
-        kernels_(row_kernels(on.simd)),
+        kernels_(norm_kernels<float>(on.simd)),
+        wide_kernels_(norm_kernels<double>(on.simd)),
         axis_(first_axis(desc)),
         mask_(~0U << axis_),
         rms_(desc.kind == EP_PRIMITIVE_rms_norm),
@@ -65,7 +44,8 @@ class LayerNormPrimitive final : public RowPrimitive {
     const int64_t rows = dst_outer.count();
     const int64_t n = dst_row.count();
     const bool direct = format_.in_place(dst_row);
-    const bool in_place = launch.operands[0].memory == launch.operands[roles_.src].memory;
+    const bool in_place =
+        overlap(format_.size, dst, address_of(launch.operands[0]), src, address_of(launch.operands[roles_.src]));
     const bool stream = direct && !in_place && rows * n * format_.size > stream_bytes;
     const double eps = launch.scalars[0].value.f64;
     // Short rows without gaps are converted together, as many as the buffer of one row holds.
@@ -76,7 +56,7 @@ class LayerNormPrimitive final : public RowPrimitive {
       const void* scale = parameters(launch, roles_.scale, buffer);
       const void* shift = parameters(launch, roles_.shift, buffer + n * 8);
       char* spare = buffer + 2 * n * 8;
-      const auto compute_row = [&](int64_t row, char* result, const void* from) {
+      const auto finish_row = [&](int64_t row, char* result, const void* from) {
         double mean = 0;
         double inv_std = 0;
         compute(result, from, scale, shift, n, eps, stream, &mean, &inv_std);
@@ -88,7 +68,7 @@ class LayerNormPrimitive final : public RowPrimitive {
         format_.read(spare, 1, address_of(launch.operands[roles_.src]) + row * n * format_.size, 1, count * n);
         for (int64_t k = 0; k < count; ++k) {
           char* const values = spare + k * n * format_.compute_size;
-          compute_row(row + k, values, values);
+          finish_row(row + k, values, values);
         }
         format_.write(address_of(launch.operands[0]) + row * n * format_.size, 1, spare, 1, count * n);
       }
@@ -97,7 +77,7 @@ class LayerNormPrimitive final : public RowPrimitive {
                                          src_row, spare);
         char* to = address_of(launch.operands[0]) + dst_outer.offset(row) * format_.size;
         char* result = direct ? to : spare;
-        compute_row(row, result, from);
+        finish_row(row, result, from);
         if (!direct) format_.put(to, dst_row, result);
       }
       if (stream) store_fence();
@@ -141,30 +121,30 @@ class LayerNormPrimitive final : public RowPrimitive {
 
   void compute(char* to, const void* from, const void* scale, const void* shift, int64_t n, double eps, bool stream,
                double* mean, double* inv_std) const {
-    if (rms_ && format_.compute == EP_DTYPE_f64) {
-      return rms_norm_f64(reinterpret_cast<double*>(to), static_cast<const double*>(from),
-                          static_cast<const double*>(scale), n, eps, inv_std);
-    }
+    if (format_.compute == EP_DTYPE_f64)
+      compute_row<double>(wide_kernels_, to, from, scale, shift, n, eps, stream, mean, inv_std);
+    else
+      compute_row<float>(kernels_, to, from, scale, shift, n, eps, stream, mean, inv_std);
+  }
+  template <class T>
+  void compute_row(const NormKernels<T>& kernels, char* to, const void* from, const void* scale, const void* shift,
+                   int64_t n, double eps, bool stream, double* mean, double* inv_std) const {
+    T* const dst = reinterpret_cast<T*>(to);
+    const T* const src = static_cast<const T*>(from);
+    const T* const factors = static_cast<const T*>(scale);
     if (rms_) {
-      const float result = kernels_.rms_norm(reinterpret_cast<float*>(to), static_cast<const float*>(from),
-                                             static_cast<const float*>(scale), n, eps, stream);
-      *inv_std = static_cast<double>(result);
+      *inv_std = static_cast<double>(kernels.rms_norm(dst, src, factors, n, eps, stream));
       return;
     }
-    if (format_.compute == EP_DTYPE_f64) {
-      return layer_norm_f64(reinterpret_cast<double*>(to), static_cast<const double*>(from),
-                            static_cast<const double*>(scale), static_cast<const double*>(shift), n, eps, mean,
-                            inv_std);
-    }
-    float statistics[2];
-    kernels_.layer_norm(reinterpret_cast<float*>(to), static_cast<const float*>(from), static_cast<const float*>(scale),
-                        static_cast<const float*>(shift), n, eps, stream, &statistics[0], &statistics[1]);
-    *mean = statistics[0];
-    *inv_std = statistics[1];
+    T statistics[2];
+    kernels.layer_norm(dst, src, factors, static_cast<const T*>(shift), n, eps, stream, &statistics[0], &statistics[1]);
+    *mean = static_cast<double>(statistics[0]);
+    *inv_std = static_cast<double>(statistics[1]);
   }
 
   RowFormat format_;
-  RowKernels kernels_;
+  NormKernels<float> kernels_;
+  NormKernels<double> wide_kernels_;
   int32_t axis_;
   uint32_t mask_;
   bool rms_;
@@ -192,11 +172,6 @@ Refusal LayerNorm::why_not(const ep_device&, const ep_primitive_desc& desc, ep_s
   }
   info.flags = EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES;
   return {};
-}
-
-Refusal LayerNorm::simd_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info) {
-  if (desc.operands[0].dtype == EP_DTYPE_f64) return Refusal::because("f64 is computed element by element");
-  return why_not(device, desc, info);
 }
 
 Refusal LayerNorm::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {

@@ -5,8 +5,8 @@
 
 namespace tenon::provider::cpu {
 
-// Each kind has two implementations. `simd` works on f32, and on narrow floats widened to f32. `plain` works on f64
-// too. Both share one make().
+// Narrow floats are widened to f32. The softmax of f64 on the baseline is computed element by element, and called
+// `plain`.
 struct Softmax {
   static Refusal simd_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
@@ -15,19 +15,16 @@ struct Softmax {
 
 // Serves layer_norm and rms_norm.
 struct LayerNorm {
-  static Refusal simd_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
 };
 
 struct GroupNorm {
-  static Refusal simd_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
 };
 
 struct BatchNorm {
-  static Refusal simd_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
 };

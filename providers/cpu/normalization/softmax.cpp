@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "providers/cpu/movement/strided_copy.h"
 #include "providers/cpu/normalization/columns.h"
 #include "providers/cpu/normalization/normalization.h"
 #include "providers/cpu/rows/kernel.h"
@@ -22,50 +23,66 @@ class SoftmaxPrimitive final : public RowPrimitive {
 
   ep_status launch(const ep_launch& launch, ep_fault*, ep_error**) override {
     const OperandShape dst = shape(launch.shapes, 0);
-    const OperandShape src = shape(launch.shapes, 1);
     const Axes dst_row = axes_of(dst, mask_, true);
-    const Axes src_row = axes_of(src, mask_, true);
     const Axes dst_outer = axes_of(dst, mask_, false);
+    OperandShape src = shape(launch.shapes, 1);
+    char* const to = address_of(launch.operands[0]);
+    const char* from = address_of(launch.operands[1]);
+    const bool in_place = overlap(format_.size, dst, to, src, from);
+    if (!in_place && (!has_neighbours_of(dst, src) || loses_gaps(dst, src))) {
+      copy_operand(format_.size, dst, to, src, from, device->simd, device->threads);
+      src = dst;
+      from = to;
+    }
+    const Axes src_row = axes_of(src, mask_, true);
     const Axes src_outer = axes_of(src, mask_, false);
-    if (has_columns(dst_row, src_row, dst_outer, src_outer)) {
+    if (has_columns(dst_row, dst_outer, src_outer)) {
       if (format_.compute == EP_DTYPE_f64)
-        columns<double>(launch, softmax_.wide_columns, dst_row, src_row, dst_outer, src_outer);
+        columns<double>(to, from, softmax_.wide_columns, dst_row, src_row, dst_outer, src_outer);
       else
-        columns<float>(launch, softmax_.columns, dst_row, src_row, dst_outer, src_outer);
+        columns<float>(to, from, softmax_.columns, dst_row, src_row, dst_outer, src_outer);
       return EP_STATUS_OK;
     }
     const int64_t rows = dst_outer.count();
     const int64_t n = dst_row.count();
     const bool direct = format_.in_place(dst_row);
-    const bool in_place = launch.operands[0].memory == launch.operands[1].memory;
     const bool is_large = rows * n * format_.size > stream_bytes;
-    const bool stream = direct && !in_place && n <= stack_row && is_large;
+    const bool stream = direct && !in_place && from != to && n <= stack_row && is_large;
     // The choice must not depend on the alignment of rows, so that bits do not.
     const bool is_short = format_.compute == EP_DTYPE_f32 && n <= short_row_length && !is_large;
-    const bool dense = format_.compute == EP_DTYPE_f32 && dst_row.contiguous() && src_row.contiguous() &&
-                       dst_outer.contiguous(n) && src_outer.contiguous(n);
+    const bool without_gaps =
+        dst_row.contiguous() && src_row.contiguous() && dst_outer.contiguous(n) && src_outer.contiguous(n);
+    if (without_gaps && n <= rows_as_columns && !stream) {
+      if (format_.compute == EP_DTYPE_f32) {
+        turned_rows<float>(softmax_.columns, to, from, rows, n);
+        return EP_STATUS_OK;
+      }
+      if (softmax_.wide_columns != nullptr) {
+        turned_rows<double>(softmax_.wide_columns, to, from, rows, n);
+        return EP_STATUS_OK;
+      }
+    }
+    const bool dense = format_.compute == EP_DTYPE_f32 && without_gaps;
     if (dense && is_short) {
-      short_rows(launch, rows, n);
+      short_rows(launch, to, from, rows, n);
       return EP_STATUS_OK;
     }
-    const bool in_rows = stream && !log_ && format_.same && dense && n % 16 == 0 &&
-                         reinterpret_cast<uintptr_t>(address_of(launch.operands[0])) % 64 == 0;
+    const bool in_rows =
+        stream && !log_ && format_.same && dense && n % 16 == 0 && reinterpret_cast<uintptr_t>(to) % 64 == 0;
     for_rows(launch, rows, rows * n, [&](int64_t begin, int64_t end, char* buffer) {
       char* spare = buffer + n * 8;
       if (in_rows) {
         const int64_t bytes = begin * n * format_.size;
-        kernels_.softmax_rows(reinterpret_cast<float*>(address_of(launch.operands[0]) + bytes),
-                              reinterpret_cast<const float*>(address_of(launch.operands[1]) + bytes),
+        kernels_.softmax_rows(reinterpret_cast<float*>(to + bytes), reinterpret_cast<const float*>(from + bytes),
                               reinterpret_cast<float*>(buffer), n, end - begin);
         return store_fence();
       }
       for (int64_t row = begin; row < end; ++row) {
-        const void* from =
-            format_.fetch(address_of(launch.operands[1]) + src_outer.offset(row) * format_.size, src_row, buffer);
-        char* to = address_of(launch.operands[0]) + dst_outer.offset(row) * format_.size;
-        char* result = direct ? to : spare;
-        compute(result, from, spare, n, is_short, stream);
-        if (!direct) format_.put(to, dst_row, result);
+        const void* values = format_.fetch(from + src_outer.offset(row) * format_.size, src_row, buffer);
+        char* const target = to + dst_outer.offset(row) * format_.size;
+        char* const result = direct ? target : spare;
+        compute(result, values, spare, n, is_short, stream);
+        if (!direct) format_.put(target, dst_row, result);
       }
       if (stream) store_fence();
     });
@@ -80,22 +97,57 @@ class SoftmaxPrimitive final : public RowPrimitive {
  private:
   static constexpr int64_t fewest_columns = 16;
   static constexpr int64_t many_rows = 64;
+  static constexpr int64_t rows_as_columns = 8;  // elements of a row that is too short for its own vectors
+
+  // True if short rows follow each other without gaps in the result, but not in the source.
+  bool loses_gaps(const OperandShape& dst, const OperandShape& src) const {
+    const int64_t n = dst.dims[desc_.attributes.softmax.axis];
+    const auto dense = [&](const OperandShape& shape) {
+      return axes_of(shape, mask_, true).contiguous() && axes_of(shape, mask_, false).contiguous(n);
+    };
+    return n <= short_row_length && dense(dst) && !dense(src);
+  }
 
   // True if memory neighbours, in both operands, belong to different rows. A few long columns become rows instead: they
   // would fill their vectors and a large buffer badly.
-  bool has_columns(const Axes& dst_row, const Axes& src_row, const Axes& dst, const Axes& src) const {
+  bool has_columns(const Axes& dst_row, const Axes& dst, const Axes& src) const {
     const int32_t last = dst.rank - 1;
     const bool there = format_.compute == EP_DTYPE_f32 || softmax_.wide_columns != nullptr;
     return there && last >= 0 && dst.strides[last] == 1 && src.strides[last] == 1 && dst.dims[last] > 1 &&
-           dst_row.strides[0] > 1 && src_row.strides[0] > 1 &&
-           (dst.dims[last] >= fewest_columns || dst_row.dims[0] < many_rows);
+           dst_row.strides[0] > 1 && (dst.dims[last] >= fewest_columns || dst_row.dims[0] < many_rows);
+  }
+
+  // Rows without gaps that are too short to fill a vector: turns some at a time into columns, and their results back.
+  template <class T>
+  void turned_rows(SoftmaxColumns<T> kernel, char* to, const char* from, int64_t rows, int64_t n) const {
+    constexpr int64_t most = rows_as_columns * softmax_columns;
+    parallel(device->threads, rows * n * 2, [&](int32_t part, int32_t parts) {
+      alignas(64) T converted[most], turned[most], buffer[most];
+      const int64_t end = rows * (part + 1) / parts;
+      for (int64_t row = rows * part / parts; row < end; row += softmax_columns) {
+        const int64_t count = std::min(end - row, softmax_columns), offset = row * n * format_.size;
+        const T* values = reinterpret_cast<const T*>(from + offset);
+        T* results = reinterpret_cast<T*>(to + offset);
+        if (!format_.same) {
+          format_.read(converted, 1, values, 1, count * n);
+          values = results = converted;
+        }
+        for (int64_t i = 0; i < n; ++i) {
+          for (int64_t k = 0; k < softmax_columns; ++k)
+            turned[i * softmax_columns + k] = k < count ? values[k * n + i] : T{0};
+        }
+        kernel(turned, softmax_columns, turned, softmax_columns, buffer, n, softmax_columns, log_);
+        for (int64_t k = 0; k < count; ++k) {
+          for (int64_t i = 0; i < n; ++i) results[k * n + i] = turned[i * softmax_columns + k];
+        }
+        if (!format_.same) format_.write(to + offset, 1, converted, 1, count * n);
+      }
+    });
   }
 
   template <class T>
-  void columns(const ep_launch& launch, SoftmaxColumns<T> kernel, const Axes& dst_row, const Axes& src_row,
+  void columns(char* to, const char* from, SoftmaxColumns<T> kernel, const Axes& dst_row, const Axes& src_row,
                const Axes& dst, const Axes& src) const {
-    char* to = address_of(launch.operands[0]);
-    const char* from = address_of(launch.operands[1]);
     const int64_t length = dst.dims[dst.rank - 1];
     const int64_t blocks = (length + softmax_columns - 1) / softmax_columns;
     const int64_t units = dst.count() / length * blocks;
@@ -124,10 +176,8 @@ class SoftmaxPrimitive final : public RowPrimitive {
   }
 
   // Processes rows in order, a few at a time. Narrow rows pass through a buffer.
-  void short_rows(const ep_launch& launch, int64_t rows, int64_t n) const {
+  void short_rows(const ep_launch& launch, char* to, const char* from, int64_t rows, int64_t n) const {
     static_assert(most_short_rows * short_row_length <= stack_row);
-    const char* from = address_of(launch.operands[1]);
-    char* to = address_of(launch.operands[0]);
     for_rows(launch, rows, rows * n, [&](int64_t begin, int64_t end, char* buffer) {
       for (int64_t row = begin; row < end; row += most_short_rows) {
         const int64_t count = std::min(end - row, most_short_rows);

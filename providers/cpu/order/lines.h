@@ -17,12 +17,14 @@ struct Lines {
   Lines(const ep_primitive_desc& desc, const ep_launch& launch, int32_t number, int32_t axis) {
     if (number < 0) return;
     const OperandShape shape = shape_of(desc.operands[number], launch.shapes, static_cast<uint32_t>(number));
-    base = address_of(launch.operands[number]);
-    outer = axes_of(shape, 1U << axis, false);
-    length = shape.dims[axis];
-    stride = shape.strides[axis];
-    size = dtype_size(desc.operands[number].dtype);
+    *this = Lines(shape, address_of(launch.operands[number]), dtype_size(desc.operands[number].dtype), axis);
   }
+  Lines(const OperandShape& shape, char* address, int64_t element_size, int32_t axis)
+      : base(address),
+        outer(axes_of(shape, 1U << axis, false)),
+        length(shape.dims[axis]),
+        stride(shape.strides[axis]),
+        size(element_size) {}
   explicit operator bool() const { return base != nullptr; }
   char* line(int64_t number) const { return base + outer.offset(number) * size; }
 };

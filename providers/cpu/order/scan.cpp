@@ -4,6 +4,7 @@
 // threads.
 #include <algorithm>
 
+#include "providers/cpu/movement/strided_copy.h"
 #include "providers/cpu/order/lines.h"
 #include "providers/cpu/order/order.h"
 #include "providers/cpu/order/scan_states.h"
@@ -66,8 +67,8 @@ class ScanPrimitive final : public ep_primitive {
 
   template <class Op>
   void run(const ep_launch& launch) const {
-    const Lines src(desc_, launch, src_, at_.axis);
     const Lines dst(desc_, launch, 0, at_.axis);
+    const Lines src = source(launch);
     const Lines positions(desc_, launch, positions_, at_.axis);
     const int32_t lane = src.outer.rank - 1;
     const bool lanes =
@@ -90,6 +91,18 @@ class ScanPrimitive final : public ep_primitive {
         stretch<Op, true>(src, dst, positions, line, 0, src.length, &state);
       }
     });
+  }
+
+  // The lines of the source. If its neighbours are others than those of the result, it is copied there first.
+  Lines source(const ep_launch& launch) const {
+    const OperandShape dst = shape_of(desc_.operands[0], launch.shapes, 0);
+    const OperandShape src = shape_of(desc_.operands[src_], launch.shapes, static_cast<uint32_t>(src_));
+    char* const to = address_of(launch.operands[0]);
+    char* const from = address_of(launch.operands[src_]);
+    if (has_neighbours_of(dst, src) || overlap(format_.size, dst, to, src, from))
+      return {src, from, format_.size, at_.axis};
+    copy_operand(format_.size, dst, to, src, from, device->simd, threads_);
+    return {dst, to, format_.size, at_.axis};
   }
 
   // True if each line follows the one before it without a gap.

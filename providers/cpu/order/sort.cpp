@@ -1,9 +1,12 @@
 // sort: turns each line into keys with positions and sorts them by digits. Lines in ascending or descending order are
-// only copied.
+// only copied. Lines with gaps between their elements are sorted in copies, some neighbours at a time.
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <bit>
+#include <utility>
 
+#include "providers/cpu/movement/strided_copy.h"
 #include "providers/cpu/order/few.h"
 #include "providers/cpu/order/halves.h"
 #include "providers/cpu/order/keys.h"
@@ -45,7 +48,7 @@ class SortPrimitive final : public ep_primitive {
     const int64_t length = src.dims[axis_];
     const int64_t lines = axes_of(src, 1U << axis_, false).count();
     const int64_t rooms = by_lines(lines) ? threads_ : 1;
-    return static_cast<uint64_t>(rooms * room_bytes(length));
+    return static_cast<uint64_t>(rooms * (room_bytes(length) + copied_bytes(length, lines_together(shapes))));
   }
   bool has_workspace() const override { return true; }
 
@@ -57,6 +60,10 @@ class SortPrimitive final : public ep_primitive {
       return fail_text(host, error, EP_STATUS_UNSUPPORTED, "sort: a line has more than 4294967295 elements.");
     }
     char* const workspace = address_of(launch.workspace);
+    if (src.length > 1 && src.stride == 0) {
+      write_equal(launch, src.length, reinterpret_cast<int64_t*>(workspace));
+      return EP_STATUS_OK;
+    }
     with_key_type(dtype_, [&](auto type) {
       const int64_t lines = src.outer.count();
       if (!by_lines(lines)) {
@@ -64,8 +71,10 @@ class SortPrimitive final : public ep_primitive {
         return;
       }
       parallel(threads_, lines * src.length * 10, [&](int32_t part, int32_t parts) {
-        char* const room = workspace + runner() * room_bytes(src.length);
+        const int64_t together = lines_together(launch.shapes);
+        char* const room = workspace + runner() * (room_bytes(src.length) + copied_bytes(src.length, together));
         const int64_t begin = lines * part / parts, end = lines * (part + 1) / parts;
+        if (together > 1) return sort_copies(type, src, values, positions, begin, end, room, together);
         if (src.length <= shortest) return sort_short_lines(type, src, values, positions, begin, end);
         for (int64_t line = begin; line < end; ++line) sort_line(type, src, values, positions, line, room, 1);
       });
@@ -77,6 +86,81 @@ class SortPrimitive final : public ep_primitive {
   static constexpr int64_t worth_parts = 8192;  // elements from which on several threads read or write faster than one
 
   static constexpr int64_t shortest = 8;  // elements of a line whose pairs are all compared without vectors
+
+  // Writes lines whose elements are all the same one.
+  void write_equal(const ep_launch& launch, int64_t length, int64_t* steps) const {
+    const auto shape = [&](int32_t i) { return shape_of(desc_.operands[i], launch.shapes, static_cast<uint32_t>(i)); };
+    const auto copy = [&](int32_t to, const OperandShape& src, const void* from) {
+      copy_operand(dtype_size(desc_.operands[to].dtype), shape(to), address_of(launch.operands[to]), src,
+                   static_cast<const char*>(from), device->simd, threads_);
+    };
+    if (values_ >= 0) copy(values_, shape(src_), address_of(launch.operands[src_]));
+    if (positions_ < 0) return;
+    for (int64_t i = 0; i < length; ++i) steps[i] = i;
+    const OperandShape given = shape(src_);
+    int64_t strides[EP_MAX_RANK] = {};
+    strides[axis_] = 1;
+    copy(positions_, {given.dims, strides, given.rank}, steps);
+  }
+
+  // The number of lines that are copied before they are sorted, and afterwards: neighbours of lines with gaps between
+  // their elements. 1 if lines are sorted where they are.
+  int64_t lines_together(const ep_shape* shapes) const {
+    constexpr int64_t copied_elements = 16384, most_lines = 64, fewest_lines = 4;
+    bool gaps = false;
+    for (const int32_t i : {src_, values_, positions_}) {
+      if (i >= 0) gaps |= shape_of(desc_.operands[i], shapes, static_cast<uint32_t>(i)).strides[axis_] != 1;
+    }
+    const OperandShape src = shape_of(desc_.operands[src_], shapes, static_cast<uint32_t>(src_));
+    const Axes outer = axes_of(src, 1U << axis_, false);
+    const int64_t length = src.dims[axis_];
+    if (!gaps || outer.rank == 0 || length <= shortest || !by_lines(outer.count())) return 1;
+    const int64_t lines = std::min({outer.dims[outer.rank - 1], copied_elements / length, most_lines});
+    return lines < fewest_lines ? 1 : lines;
+  }
+  // The bytes of copies of `lines` lines: of the source, the values and the positions.
+  int64_t copied_bytes(int64_t length, int64_t lines) const {
+    const int64_t line = length * (2 * dtype_size(dtype_) + static_cast<int64_t>(sizeof(int64_t)));
+    return lines > 1 ? (lines * line + 63) / 64 * 64 : 0;
+  }
+
+  // Sorts lines [begin, end), some at a time in copies without gaps.
+  template <class Type>
+  void sort_copies(const Type& type, const Lines& src, const Lines& values, const Lines& positions, int64_t begin,
+                   int64_t end, char* room, int64_t together) const {
+    const int64_t n = src.length;
+    const int32_t last = src.outer.rank - 1;
+    const int64_t row = src.outer.dims[last];
+    char* const copies = room + room_bytes(n);
+    const auto copied = [&](const Lines& lines, char* base) {
+      Lines copy;
+      if (!lines) return copy;
+      copy.base = base;
+      copy.outer.add(together, n);
+      copy.length = n;
+      copy.stride = 1;
+      copy.size = lines.size;
+      return copy;
+    };
+    const Lines sorted_positions = copied(positions, copies);
+    const Lines given = copied(src, copies + together * n * static_cast<int64_t>(sizeof(int64_t)));
+    const Lines sorted = copied(values, given.base + together * n * src.size);
+    for (int64_t line = begin; line < end;) {
+      const int64_t dims[] = {std::min({together, end - line, row - line % row}), n};
+      const auto strides = [&](const Lines& lines) {
+        return std::array<int64_t, 2>{lines.outer.strides[last], lines.stride};
+      };
+      strided_copy(to_dense(static_cast<int32_t>(src.size), dims, strides(src)), given.base, src.line(line),
+                   device->simd, 1);
+      for (int64_t k = 0; k < dims[0]; ++k) sort_line(type, given, sorted, sorted_positions, k, room, 1);
+      for (const auto& [lines, copy] : {std::pair(&values, &sorted), std::pair(&positions, &sorted_positions)}) {
+        if (!*lines) continue;
+        strided_copy(from_dense(static_cast<int32_t>(lines->size), dims, strides(*lines)), lines->line(line),
+                     copy->base, device->simd, 1);
+      }
+      line += dims[0];
+    }
+  }
 
   // True if each thread sorts lines of its own.
   bool by_lines(int64_t lines) const { return lines >= threads_; }
@@ -109,6 +193,13 @@ class SortPrimitive final : public ep_primitive {
         U* const to = reinterpret_cast<U*>(values.line(number));
         for (int64_t i = 0; i < n; ++i) to[i * values.stride] = type.bits(static_cast<U>(sorted[i] ^ flip));
         return;
+      }
+    }
+    if constexpr (Type::mode != KeyMode::FLOAT && sizeof(U) >= 4) {
+      const uint64_t* const few = sort_by_differences(type, from, src.stride, n, flip, room, threads);
+      if (few != nullptr) {
+        const auto position = [&](int64_t i) { return EntryOf<uint32_t>::position(few[i]); };
+        return write(from, src, values, positions, number, position, threads);
       }
     }
     if constexpr (sizeof(U) == 8) {
@@ -175,6 +266,29 @@ class SortPrimitive final : public ep_primitive {
       U* const to = reinterpret_cast<U*>(values.line(number));
       for (int64_t i = begin; i < end; ++i) to[i * values.stride] = from[position(i) * src.stride];
     });
+  }
+
+  // Sorts integers that lie close together by their differences from the least one, which have few digits. Returns NULL
+  // for others.
+  template <class Type>
+  static const uint64_t* sort_by_differences(const Type& type, const typename Type::Bits* from, int64_t stride,
+                                             int64_t n, typename Type::Bits flip, const Room& room, int32_t threads) {
+    using U = typename Type::Bits;
+    using Make = EntryOf<uint32_t>;
+    constexpr int32_t most_bits = 24;
+    if (n > INT64_C(0xffffffff)) return nullptr;
+    U least = static_cast<U>(~U{0}), greatest = 0;
+    const auto key_at = [=](int64_t i) { return static_cast<U>(type.key(from[i * stride]) ^ flip); };
+    for (int64_t i = 0; i < n; ++i) {
+      least = std::min(least, key_at(i));
+      greatest = std::max(greatest, key_at(i));
+    }
+    const auto bits = static_cast<int32_t>(std::bit_width(static_cast<U>(greatest - least)));
+    if (bits > most_bits) return nullptr;
+    auto* const entries = reinterpret_cast<uint64_t*>(room.entries);
+    for (int64_t i = 0; i < n; ++i) entries[i] = Make::make(static_cast<uint32_t>(key_at(i) - least), i);
+    if (rises(key_at, n)) return entries;
+    return radix_sort(entries, reinterpret_cast<uint64_t*>(room.others), n, bits, threads, room.counts);
   }
 
   // Sorts long keys by their first halves with positions, which halves the moved data. Equal halves are then ordered by

@@ -32,6 +32,12 @@ class ArgReducePrimitive final : public RowPrimitive {
     const int64_t rows = src_outer.count();
     const int64_t n = row.count();
     auto* dst = reinterpret_cast<int64_t*>(address_of(launch.operands[0]));
+    if (n == 1 && dst_outer.contiguous()) {
+      parallel(device->threads, rows, [&](int32_t part, int32_t parts) {
+        std::fill(dst + rows * part / parts, dst + rows * (part + 1) / parts, int64_t{0});
+      });
+      return EP_STATUS_OK;
+    }
     if (stored_.columns != nullptr && has_columns(row, src_outer, dst_outer)) {
       columns(launch, row, src_outer, dst_outer, dst);
       return EP_STATUS_OK;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "providers/cpu/movement/strided_copy.h"
 #include "providers/cpu/reduction/kernel.h"
 #include "providers/cpu/reduction/reduction.h"
 #include "providers/cpu/reduction/split.h"
@@ -26,6 +27,7 @@ constexpr int64_t column_width = 256;  // columns per thread and call
 constexpr int64_t wide_width = 2048;   // the same if the rows are read from memory, not from a cache
 constexpr int64_t from_memory = int64_t{4} << 20;
 constexpr int64_t most_pieces = 64;
+constexpr int64_t copied_elements = 4096;  // elements of rows with gaps that are copied at a time
 
 // A reduction in one scalar type: f64 (also for the block results of f32) or an integer.
 template <class T>
@@ -244,6 +246,7 @@ class ReducePrimitive final : public RowPrimitive {
     const int32_t last = split.kept_src.rank - 1;
     const int64_t length = split.kept_src.dims[last];
     const int64_t rows = split.reduced.count();
+    if (has_few_rows(split)) return few_rows(split, from, to, cost);
     const int64_t width = std::min(length, split.kept_src.count() * rows < from_memory ? column_width : wide_width);
     const int64_t blocks = (length + width - 1) / width;
     const int64_t units = split.kept_src.count() / length * blocks;
@@ -272,43 +275,110 @@ class ReducePrimitive final : public RowPrimitive {
     }
   }
 
+  // True if the rows are so few that their combination needs no totals of a wider type.
+  bool has_few_rows(const Split& split) const {
+    const int32_t last = split.kept_src.rank - 1;
+    const int64_t rows = split.reduced.count();
+    return kernels_.stored.columns != nullptr && split.reduced.rank == 1 && rows <= merge_after &&
+           split.kept_src.dims[last] >= few && (rows == 1 || split.kept_src.strides[last] == 1);
+  }
+
+  // Combines a few rows, at once in the result if it has the type of the sums.
+  void few_rows(const Split& split, const char* from, char* to, int64_t cost) const {
+    const int32_t last = split.kept_src.rank - 1;
+    const int64_t length = split.kept_src.dims[last], rows = split.reduced.count();
+    const int64_t src_stride = split.kept_src.strides[last], dst_stride = split.kept_dst.strides[last];
+    const int64_t blocks = (length + wide_width - 1) / wide_width;
+    const int64_t units = split.kept_src.count() / length * blocks;
+    const ConvertFunction gather = move_elements(format_.size);
+    parallel(device->threads, cost, [&](int32_t part, int32_t parts) {
+      alignas(64) char packed[wide_width * 8];
+      alignas(64) B sums[wide_width];
+      for (int64_t unit = units * part / parts; unit < units * (part + 1) / parts; ++unit) {
+        const int64_t start = unit % blocks * wide_width, first = unit / blocks * length + start;
+        const int64_t n = std::min(wide_width, length - start);
+        const char* at = from + split.kept_src.offset(first) * format_.size;
+        char* const target = to + split.kept_dst.offset(first) * format_.size;
+        if (src_stride != 1) {
+          gather(packed, 1, at, src_stride, n);
+          at = packed;
+        }
+        B* const values = format_.same && dst_stride == 1 ? reinterpret_cast<B*>(target) : sums;
+        std::fill_n(values, n, static_cast<B>(kernels_.row.init()));
+        kernels_.stored.columns(values, at, split.reduced.strides[0], rows, n);
+        finish_all(values, n, rows);
+        if (values == sums) format_.write(target, dst_stride, sums, 1, n);
+      }
+    });
+  }
+
   // totals[j] = the combination of rows [begin, end) of column j.
   void combine_columns(const Split& split, const char* from, int64_t begin, int64_t end, int64_t n, T* totals) const {
-    alignas(64) B buffer[wide_width];  // rows that are converted at a time
-    alignas(64) B sums[wide_width];
-    const int64_t most_rows = wide_width / n;
     const int32_t last = split.reduced.rank - 1;
     const int64_t length = split.reduced.dims[last];
     const int64_t row_stride = split.reduced.strides[last];
-    const int64_t src_stride = split.kept_src.strides[split.kept_src.rank - 1];
-    const bool direct = kernels_.stored.columns != nullptr && src_stride == 1;
+    const bool direct = kernels_.stored.columns != nullptr && split.kept_src.strides[split.kept_src.rank - 1] == 1;
     std::fill_n(totals, n, kernels_.row.init());
-    // Short rows without gaps form groups, which are rows of more columns.
-    const int64_t members = n <= 4 ? 64 : 16;
-    if (direct && n < short_line && split.reduced.rank == 1 && row_stride == n) {
-      for (; begin + members <= end;) {
-        const int64_t groups = std::min((end - begin) / members, merge_after);
-        std::fill_n(sums, members * n, static_cast<B>(kernels_.row.init()));
-        kernels_.stored.columns(sums, from + begin * n * format_.size, members * n, groups, members * n);
-        for (int64_t member = 0; member < members; ++member) merge(totals, sums + member * n, n);
-        begin += groups * members;
-      }
-    }
+    if (direct && n < short_line && last == 0 && row_stride == n)
+      return combine_packed(kernels_.stored, format_.size, from + begin * n * format_.size, end - begin, n, totals);
+    if (!direct || n < few) return combine_copies(split, from, begin, end, n, totals);
+    alignas(64) B sums[wide_width];
     for (int64_t row = begin; row < end;) {
       const int64_t until = std::min(end, row + merge_after);
       std::fill_n(sums, n, static_cast<B>(kernels_.row.init()));
       while (row < until) {
         const char* at = from + split.reduced.offset(row) * format_.size;
-        const int64_t count = std::min({until - row, length - row % length, direct ? merge_after : most_rows});
-        for (int64_t i = 0; i < (direct ? 0 : count); ++i)
-          format_.read(buffer + i * n, 1, at + i * row_stride * format_.size, src_stride, n);
-        if (direct)
-          kernels_.stored.columns(sums, at, row_stride, count, n);
-        else
-          kernels_.wide.columns(sums, buffer, n, count, n);
+        const int64_t count = std::min(until - row, length - row % length);
+        kernels_.stored.columns(sums, at, row_stride, count, n);
         row += count;
       }
       merge(totals, sums, n);
+    }
+  }
+
+  // Combines rows with gaps, or of elements without kernels of their own: copies some rows at a time.
+  void combine_copies(const Split& split, const char* from, int64_t begin, int64_t end, int64_t n, T* totals) const {
+    alignas(64) char packed[copied_elements * 8];
+    alignas(64) B converted[copied_elements];
+    const int32_t last = split.reduced.rank - 1;
+    const int64_t length = split.reduced.dims[last];
+    const int64_t row_stride = split.reduced.strides[last];
+    const int64_t src_stride = split.kept_src.strides[split.kept_src.rank - 1];
+    const int64_t members = members_of(n), fit = copied_elements / n, most = std::max(fit - fit % members, int64_t{1});
+    for (int64_t row = begin; row < end;) {
+      const char* at = from + split.reduced.offset(row) * format_.size;
+      const int64_t count = std::min({end - row, length - row % length, most});
+      if (src_stride != 1 || row_stride != n) {
+        const int64_t dims[] = {count, n}, strides[] = {row_stride, src_stride};
+        strided_copy(to_dense(format_.size, dims, strides), packed, at, device->simd, 1);
+        at = packed;
+      }
+      if (kernels_.stored.columns != nullptr) {
+        combine_packed(kernels_.stored, format_.size, at, count, n, totals);
+      } else {
+        format_.read(converted, 1, at, 1, count * n);
+        combine_packed(kernels_.wide, sizeof(B), reinterpret_cast<const char*>(converted), count, n, totals);
+      }
+      row += count;
+    }
+  }
+
+  // The number of short rows without gaps that form one row of more columns.
+  static int64_t members_of(int64_t n) { return n >= short_line ? 1 : (n <= 4 ? 64 : 16); }
+
+  // Combines rows without gaps, whose elements have `size` bytes.
+  void combine_packed(const ReduceKernels<B>& kernels, int64_t size, const char* from, int64_t rows, int64_t n,
+                      T* totals) const {
+    alignas(64) B sums[wide_width];
+    const int64_t members = members_of(n);
+    while (rows > 0) {
+      const int64_t together = rows >= members ? members : 1;
+      const int64_t groups = std::min(rows / together, merge_after);
+      std::fill_n(sums, together * n, static_cast<B>(kernels_.row.init()));
+      kernels.columns(sums, from, together * n, groups, together * n);
+      for (int64_t member = 0; member < together; ++member) merge(totals, sums + member * n, n);
+      from += groups * together * n * size;
+      rows -= groups * together;
     }
   }
 

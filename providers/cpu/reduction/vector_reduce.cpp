@@ -402,25 +402,69 @@ HWY_INLINE void arg_column_vectors(int64_t* positions, const S* src, int64_t row
   }
 }
 
+// For columns that fill at least one vector.
 template <bool greatest, bool last, class S>
-HWY_INLINE void arg_columns_of(int64_t* positions, const S* src, int64_t row_stride, int64_t rows, int64_t n) {
+HWY_INLINE void arg_many_columns(int64_t* positions, const S* src, int64_t row_stride, int64_t rows, int64_t n) {
   constexpr int wide = is_narrow_float<S> ? 4 : 2;  // vectors that have as many bytes
   const int64_t lanes = lane_count<Computed<S>>();
   int64_t j = 0;
   for (; j + wide * lanes <= n; j += wide * lanes)
     arg_column_vectors<greatest, last, wide>(positions + j, src + j, row_stride, rows);
   for (; j + lanes <= n; j += lanes) arg_column_vectors<greatest, last, 1>(positions + j, src + j, row_stride, rows);
-  for (; j < n; ++j) {
-    auto best = load_one(src + j);
+  // The last vector begins among columns that are done.
+  if (j < n) arg_column_vectors<greatest, last, 1>(positions + n - lanes, src + n - lanes, row_stride, rows);
+}
+
+// For fewer columns than a vector has lanes: as many rows as a vector has lanes form one row of more columns. Rows with
+// gaps are copied first.
+template <bool greatest, bool last, class S>
+HWY_INLINE void arg_few_columns(int64_t* positions, const S* src, int64_t row_stride, int64_t rows, int64_t n) {
+  using T = Computed<S>;
+  constexpr int64_t room = 4096;  // elements in the L1 cache
+  const int64_t lanes = lane_count<T>(), width = n * lanes, most_groups = room / width;
+  S packed[room];
+  T best[hn::MaxLanes(D<T>())];
+  int64_t candidates[most_arg_columns];
+  static_assert(hn::MaxLanes(D<T>()) * hn::MaxLanes(D<T>()) <= most_arg_columns);
+  const auto consider = [&](int64_t j, int64_t row) HWY_ATTR {
+    const T x = hn::GetLane(load_one(src + row * row_stride + j));
+    const bool equal = x == best[j] || (x != x && best[j] != best[j]);
+    const bool beside = last ? row > positions[j] : row < positions[j];
+    if (equal ? !beside : !replaces_one<greatest, false>(x, best[j])) return;
+    best[j] = x;
+    positions[j] = row;
+  };
+  for (int64_t j = 0; j < n; ++j) {
+    best[j] = hn::GetLane(load_one(src + j));
     positions[j] = 0;
-    for (int64_t r = 1; r < rows; ++r) {
-      const auto x = load_one(src + r * row_stride + j);
-      const bool stays = std::isnan(hn::GetLane(best)) && !std::isnan(hn::GetLane(x));
-      if (stays || hn::FindFirstTrue(D<Computed<S>>(), beyond<greatest, last>(x, best)) < 0) continue;
-      best = x;
-      positions[j] = r;
-    }
   }
+  int64_t row = 0;
+  while (rows - row >= lanes) {
+    const int64_t groups = std::min((rows - row) / lanes, most_groups);
+    const S* from = src + row * row_stride;
+    if (row_stride != n) {
+      for (int64_t r = 0; r < groups * lanes; ++r) {
+        for (int64_t j = 0; j < n; ++j) packed[r * n + j] = from[r * row_stride + j];
+      }
+      from = packed;
+    }
+    arg_many_columns<greatest, last>(candidates, from, width, groups, width);
+    for (int64_t member = 0; member < lanes; ++member) {
+      for (int64_t j = 0; j < n; ++j) consider(j, row + candidates[member * n + j] * lanes + member);
+    }
+    row += groups * lanes;
+  }
+  for (; row < rows; ++row) {
+    for (int64_t j = 0; j < n; ++j) consider(j, row);
+  }
+}
+
+template <bool greatest, bool last, class S>
+HWY_INLINE void arg_columns_of(int64_t* positions, const S* src, int64_t row_stride, int64_t rows, int64_t n) {
+  if (n < lane_count<Computed<S>>())
+    arg_few_columns<greatest, last>(positions, src, row_stride, rows, n);
+  else
+    arg_many_columns<greatest, last>(positions, src, row_stride, rows, n);
 }
 
 template <bool greatest, class S>

@@ -1,4 +1,4 @@
-// The kernels over one row of f32, compiled once per dispatch target.
+// The kernels over one row of f32, and those of the norms over f64 too, compiled once per dispatch target.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "providers/cpu/rows/f32_rows.cpp"
 #include "hwy/foreach_target.h"
@@ -7,7 +7,9 @@
 #include <cmath>
 #include <utility>
 
+#include "ep_api/ep_api.h"
 #include "hwy/cache_control.h"
+#include "providers/cpu/elementwise/narrow-inl.h"
 #include "providers/cpu/rows/kernel.h"
 #include "providers/cpu/simd/prelude-inl.h"
 
@@ -20,25 +22,28 @@ constexpr int64_t sum_block = 4096;  // floats summed in f32 before the sum is a
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
-HWY_INLINE int64_t lane_count() { return static_cast<int64_t>(hn::Lanes(D())); }
+template <class T>
+HWY_INLINE int64_t lanes_of() {
+  return static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
+}
 
 // Calls vector(i) for whole vectors and scalar(i) for the remaining elements.
-template <class Vector, class Scalar>
+template <class T = float, class Vector, class Scalar>
 HWY_INLINE void over(int64_t begin, int64_t end, Vector vector, Scalar scalar) {
-  const int64_t lanes = lane_count();
+  const int64_t lanes = lanes_of<T>();
   int64_t i = begin;
   for (; i + lanes <= end; i += lanes) vector(i);
   for (; i < end; ++i) scalar(i);
 }
 
 // Stores f(vector) to dst for every vector of src. The remaining elements form a partial vector.
-template <class F>
-HWY_INLINE void transform(float* dst, const float* src, int64_t n, bool stream, F f) {
-  const D d;
-  const int64_t lanes = lane_count();
+template <class T, class F>
+HWY_INLINE void transform(T* dst, const T* src, int64_t n, bool stream, F f) {
+  const hn::ScalableTag<T> d;
+  const int64_t lanes = lanes_of<T>();
   int64_t i = 0;
   if (stream) {
-    for (; i < n && reinterpret_cast<uintptr_t>(dst + i) % (hn::MaxLanes(D()) * sizeof(float)) != 0; ++i) {
+    for (; i < n && reinterpret_cast<uintptr_t>(dst + i) % (hn::MaxLanes(d) * sizeof(T)) != 0; ++i) {
       dst[i] = hn::GetLane(f(hn::Set(d, src[i]), i));
     }
     for (; i + lanes <= n; i += lanes) hn::Stream(f(hn::LoadU(d, src + i), i), d, dst + i);
@@ -52,7 +57,7 @@ float greatest(const float* src, int64_t n) {
   const D d;
   V most = hn::Set(d, -std::numeric_limits<float>::infinity());
   V most_2 = most;
-  const int64_t lanes = lane_count();
+  const int64_t lanes = lanes_of<float>();
   int64_t i = 0;
   for (; i + 2 * lanes <= n; i += 2 * lanes) {
     most = hn::Max(most, hn::LoadU(d, src + i));
@@ -64,7 +69,10 @@ float greatest(const float* src, int64_t n) {
 }
 
 // Prefetches the same offset of the next row. Usually the next row follows this one; a wrong guess is harmless.
-HWY_INLINE void prefetch(const float* src, int64_t i, int64_t n) { hwy::Prefetch(src + n + i); }
+template <class T>
+HWY_INLINE void prefetch(const T* src, int64_t i, int64_t n) {
+  hwy::Prefetch(src + n + i);
+}
 
 // dst = exp(src - most). Returns the sum of dst.
 double exponentials(float* dst, const float* src, int64_t n, float most) {
@@ -151,7 +159,7 @@ HWY_INLINE void store_some(V x, float* dst, int64_t count) {
 // rows before the next step.
 void softmax_short_rows(float* dst, const float* src, int64_t n, int64_t rows, bool log) {
   const D d;
-  const int64_t lanes = lane_count();
+  const int64_t lanes = lanes_of<float>();
   const int64_t whole = n / lanes * lanes;
   const int64_t rest = n - whole;
   const V none = hn::Set(d, -std::numeric_limits<float>::infinity());
@@ -202,7 +210,7 @@ void softmax_short_rows(float* dst, const float* src, int64_t n, int64_t rows, b
 // memory reads and writes overlap with the computation.
 void softmax_rows(float* dst, const float* src, float* buffer, int64_t n, int64_t rows) {
   const D d;
-  const int64_t lanes = lane_count();
+  const int64_t lanes = lanes_of<float>();
   float* values = buffer;
   float* finished = buffer + n;
   float most = greatest(src, n);
@@ -228,15 +236,14 @@ void softmax_rows(float* dst, const float* src, float* buffer, int64_t n, int64_
 }
 
 // The sum of f(vector) over a row.
-template <class F>
-HWY_INLINE double sum_of(const float* src, int64_t n, bool ahead, F f) {
-  const D d;
-  const int64_t lanes = lane_count();
+template <class T, class F>
+HWY_INLINE double sum_of(const T* src, int64_t n, bool ahead, F f) {
+  const hn::ScalableTag<T> d;
+  const int64_t lanes = lanes_of<T>();
   double total = 0;
   for (int64_t begin = 0; begin < n; begin += sum_block) {
     const int64_t end = begin + sum_block < n ? begin + sum_block : n;
-    V sum = hn::Zero(d);
-    V sum_2 = hn::Zero(d);
+    auto sum = hn::Zero(d), sum_2 = sum;
     int64_t i = begin;
     for (; i + 2 * lanes <= end; i += 2 * lanes) {
       if (ahead) {
@@ -246,86 +253,125 @@ HWY_INLINE double sum_of(const float* src, int64_t n, bool ahead, F f) {
       sum = hn::Add(sum, f(hn::LoadU(d, src + i)));
       sum_2 = hn::Add(sum_2, f(hn::LoadU(d, src + i + lanes)));
     }
-    total += hn::GetLane(hn::SumOfLanes(d, hn::Add(sum, sum_2)));
-    for (; i < end; ++i) total += hn::GetLane(f(hn::Set(d, src[i])));
+    total += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, hn::Add(sum, sum_2))));
+    for (; i < end; ++i) total += static_cast<double>(hn::GetLane(f(hn::Set(d, src[i]))));
   }
   return total;
 }
 
-void moments(const float* src, int64_t n, double eps, float* out_mean, float* out_inv_std) {
+template <class T>
+void moments(const T* src, int64_t n, double eps, T* out_mean, T* out_inv_std) {
   const auto count = static_cast<double>(n);
-  const auto mean = static_cast<float>(sum_of(src, n, false, [](V x) HWY_ATTR { return x; }) / count);
-  const V center = hn::Set(D(), mean);
-  const double squares = sum_of(src, n, true, [center](V x) HWY_ATTR {
-    const V off = hn::Sub(x, center);
+  using W = hn::Vec<hn::ScalableTag<T>>;
+  const auto mean = static_cast<T>(sum_of(src, n, false, [](W x) HWY_ATTR { return x; }) / count);
+  const W center = hn::Set(hn::ScalableTag<T>(), mean);
+  const double squares = sum_of(src, n, true, [center](W x) HWY_ATTR {
+    const W off = hn::Sub(x, center);
     return hn::Mul(off, off);
   });
   *out_mean = mean;
-  *out_inv_std = static_cast<float>(1.0 / std::sqrt(squares / count + eps));
+  *out_inv_std = static_cast<T>(1.0 / std::sqrt(squares / count + eps));
 }
 
 // Loads elements of a row of n parameters from i on; `none` if there are no parameters. Partial vectors at both ends
 // are read element by element.
-HWY_INLINE V parameter(const float* from, int64_t i, int64_t n, float none) {
-  const D d;
+template <class T>
+HWY_INLINE hn::Vec<hn::ScalableTag<T>> parameter(const T* from, int64_t i, int64_t n, T none) {
+  const hn::ScalableTag<T> d;
   if (from == nullptr) return hn::Set(d, none);
-  return i <= n - lane_count() ? hn::LoadU(d, from + i) : hn::Set(d, from[i]);
+  return i <= n - lanes_of<T>() ? hn::LoadU(d, from + i) : hn::Set(d, from[i]);
 }
 
-void layer_norm(float* dst, const float* src, const float* scale, const float* shift, int64_t n, double eps,
-                bool stream, float* out_mean, float* out_inv_std) {
-  const D d;
+template <class T>
+void layer_norm(T* dst, const T* src, const T* scale, const T* shift, int64_t n, double eps, bool stream, T* out_mean,
+                T* out_inv_std) {
+  const hn::ScalableTag<T> d;
+  using W = hn::Vec<hn::ScalableTag<T>>;
   moments(src, n, eps, out_mean, out_inv_std);
-  const V center = hn::Set(d, *out_mean);
-  const V factor = hn::Set(d, *out_inv_std);
-  transform(dst, src, n, stream, [&](V x, int64_t i) HWY_ATTR {
-    const V y = hn::Mul(hn::Sub(x, center), factor);
-    return hn::MulAdd(y, parameter(scale, i, n, 1), parameter(shift, i, n, 0));
+  const W center = hn::Set(d, *out_mean), factor = hn::Set(d, *out_inv_std);
+  transform(dst, src, n, stream, [&](W x, int64_t i) HWY_ATTR {
+    const W y = hn::Mul(hn::Sub(x, center), factor);
+    return hn::MulAdd(y, parameter<T>(scale, i, n, 1), parameter<T>(shift, i, n, 0));
   });
 }
 
-float rms_norm(float* dst, const float* src, const float* scale, int64_t n, double eps, bool stream) {
-  const double squares = sum_of(src, n, !stream, [](V x) HWY_ATTR { return hn::Mul(x, x); });
-  const auto inv_std = static_cast<float>(1.0 / std::sqrt(squares / static_cast<double>(n) + eps));
-  const V factor = hn::Set(D(), inv_std);
+template <class T>
+T rms_norm(T* dst, const T* src, const T* scale, int64_t n, double eps, bool stream) {
+  using W = hn::Vec<hn::ScalableTag<T>>;
+  const double squares = sum_of(src, n, !stream, [](W x) HWY_ATTR { return hn::Mul(x, x); });
+  const auto inv_std = static_cast<T>(1.0 / std::sqrt(squares / static_cast<double>(n) + eps));
+  const W factor = hn::Set(hn::ScalableTag<T>(), inv_std);
   // Past the cache, prefetches the next row while this one is stored; doing so while this one is summed is slower.
-  transform(dst, src, n, stream, [&](V x, int64_t i) HWY_ATTR {
+  transform(dst, src, n, stream, [&](W x, int64_t i) HWY_ATTR {
     if (stream) prefetch(src, i, n);
-    return hn::Mul(hn::Mul(x, factor), parameter(scale, i, n, 1));
+    return hn::Mul(hn::Mul(x, factor), parameter<T>(scale, i, n, 1));
   });
   return inv_std;
 }
 
-void affine(float* dst, const float* src, float mean, float factor, float shift, int64_t n, bool stream) {
-  const D d;
-  const V m = hn::Set(d, mean);
-  const V f = hn::Set(d, factor);
-  const V s = hn::Set(d, shift);
-  transform(dst, src, n, stream, [&](V x, int64_t) HWY_ATTR { return hn::MulAdd(hn::Sub(x, m), f, s); });
+template <class T>
+void affine(T* dst, const T* src, T mean, T factor, T shift, int64_t n, bool stream) {
+  const hn::ScalableTag<T> d;
+  using W = hn::Vec<hn::ScalableTag<T>>;
+  const W m = hn::Set(d, mean), f = hn::Set(d, factor), s = hn::Set(d, shift);
+  transform(dst, src, n, stream, [&](W x, int64_t) HWY_ATTR { return hn::MulAdd(hn::Sub(x, m), f, s); });
 }
 
-void normalize(float* dst, const float* src, const float* mean, const float* factor, const float* shift, int64_t step,
-               int64_t n) {
-  const D d;
+template <class T>
+void normalize(T* dst, const T* src, const T* mean, const T* factor, const T* shift, int64_t step, int64_t n) {
+  const hn::ScalableTag<T> d;
   if (step == 0) return affine(dst, src, *mean, *factor, *shift, n, false);
-  over(
+  over<T>(
       0, n,
       [&](int64_t i) HWY_ATTR {
-        const V off = hn::Sub(hn::LoadU(d, src + i), hn::LoadU(d, mean + i));
+        const auto off = hn::Sub(hn::LoadU(d, src + i), hn::LoadU(d, mean + i));
         hn::StoreU(hn::MulAdd(off, hn::LoadU(d, factor + i), hn::LoadU(d, shift + i)), d, dst + i);
       },
       [&](int64_t i) HWY_ATTR { dst[i] = (src[i] - mean[i]) * factor[i] + shift[i]; });
 }
 
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+template <class E>
+void affine_narrow(void* dst, const void* src, float mean, float factor, float shift, int64_t n) {
+  const D d;
+  constexpr auto lanes = static_cast<int64_t>(hn::MaxLanes(D()));
+  const V m = hn::Set(d, mean), f = hn::Set(d, factor), s = hn::Set(d, shift);
+  const auto some = [&](const E* from, E* to)
+                        HWY_ATTR { store_narrow(hn::MulAdd(hn::Sub(load_narrow(from), m), f, s), to); };
+  const E* const from = static_cast<const E*>(src);
+  E* const to = static_cast<E*>(dst);
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) some(from + i, to + i);
+  if (i == n) return;
+  E rest[lanes] = {};
+  std::copy(from + i, from + n, rest);
+  some(rest, rest);
+  std::copy_n(rest, n - i, to + i);
+}
+#endif
+
 }  // namespace
+
+NarrowAffine narrow_affine_of([[maybe_unused]] int32_t dtype) {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+  if (dtype == EP_DTYPE_f16) return affine_narrow<F16Bits>;
+  if (dtype == EP_DTYPE_bf16) return affine_narrow<Bf16Bits>;
+#endif
+  return nullptr;
+}
 
 void stream_copy(float* dst, const float* src, int64_t n) {
   transform(dst, src, n, true, [](V x, int64_t) HWY_ATTR { return x; });
 }
 
 const RowKernels& row_table() {
-  static constexpr RowKernels table = {softmax, softmax_short_rows, softmax_rows, layer_norm, rms_norm, moments,
-                                       affine,  normalize};
+  static constexpr RowKernels table = {softmax, softmax_short_rows, softmax_rows};
+  return table;
+}
+
+template <class T>
+const NormKernels<T>& norm_table() {
+  static constexpr NormKernels<T> table = {layer_norm<T>, rms_norm<T>, moments<T>, affine<T>, normalize<T>};
   return table;
 }
 
@@ -338,6 +384,19 @@ HWY_AFTER_NAMESPACE();
 namespace tenon::provider::cpu {
 
 const RowKernels& row_kernels(SimdLevel level) { return TENON_CPU_DISPATCH(level, row_table)(); }
+
+template <>
+const NormKernels<float>& norm_kernels(SimdLevel level) {
+  return TENON_CPU_DISPATCH(level, norm_table<float>)();
+}
+template <>
+const NormKernels<double>& norm_kernels(SimdLevel level) {
+  return TENON_CPU_DISPATCH(level, norm_table<double>)();
+}
+
+NarrowAffine narrow_affine(SimdLevel level, int32_t dtype) {
+  return TENON_CPU_DISPATCH(level, narrow_affine_of)(dtype);
+}
 
 StreamCopy stream_copy_kernel(SimdLevel level) { return TENON_CPU_DISPATCH(level, stream_copy); }
 

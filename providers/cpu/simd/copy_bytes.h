@@ -34,11 +34,28 @@ namespace tenon::provider::cpu {
 }
 #endif
 
+#if defined(__x86_64__)
+// Copies 64 to 512 bytes.
+[[gnu::target("avx2")]] inline void copy_few_vectors(char* to, const char* from, size_t count) {
+  constexpr size_t size = sizeof(__m256i);
+  size_t done = 0;
+  for (; done < count; done += 2 * size) {
+    if (done + 2 * size > count) done = count - 2 * size;
+    const auto* const in = reinterpret_cast<const __m256i*>(from + done);
+    auto* const out = reinterpret_cast<__m256i*>(to + done);
+    const __m256i a = _mm256_loadu_si256(in), b = _mm256_loadu_si256(in + 1);
+    _mm256_storeu_si256(out, a);
+    _mm256_storeu_si256(out + 1, b);
+  }
+}
+#endif
+
 inline void copy_bytes(void* to, const void* from, size_t count) {
   constexpr size_t piece = 512;  // below every threshold of glibc; eight vectors of 64 bytes
   auto* out = static_cast<char*>(to);
   const auto* in = static_cast<const char*>(from);
 #if defined(__x86_64__)
+  if (count >= 64 && count < piece && __builtin_cpu_supports("avx2") != 0) return copy_few_vectors(out, in, count);
   if (count >= piece && __builtin_cpu_supports("avx2") != 0) {
     const size_t done = copy_vectors(out, in, count);
     out += done;

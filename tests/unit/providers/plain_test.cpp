@@ -31,10 +31,6 @@ struct Exception {
 constexpr Exception exceptions[] = {
     {"pooling", "f64 f16 bf16", "", "", "the kernels hold f32"},
     {"recurrent", "f64", "", "", "the kernel of a step holds f32"},
-    {"batch_norm", "f64", "", "", "the kernels of rows hold f32"},
-    {"layer_norm", "f64", "", "", "the kernels of rows hold f32"},
-    {"rms_norm", "f64", "", "", "the kernels of rows hold f32"},
-    {"group_norm", "f64", "", "", "the kernels of rows hold f32"},
     {"softmax", "f64", "", "baseline", "the baseline has no vectors for functions of f64"},
     {"unary", "f64", "", "baseline", "the baseline has no vectors for functions of f64"},
     {"binary", "f64", "", "baseline", "the baseline has no vectors for divisions and powers of f64"},

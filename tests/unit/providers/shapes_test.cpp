@@ -1,6 +1,7 @@
 // Shapes for which the cpu provider has special kernels, on every dispatch target, compared with the double-precision
 // reference: reductions and softmax of columns, of short rows and of many rows; positions of the greatest element;
-// gathers of single elements; products with a vector, over f64 and over bf16; transposed copies.
+// sorts and scans of lines with gaps; gathers of single elements; products with a vector, over f64 and over bf16;
+// transposed copies.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -104,7 +105,9 @@ const Layout reduced_layouts[] = {
     {{40, 333}, {}, 1},         {{9000, 5}, {}, 1},     {{2, 5000}, {}, 2},     {{1, 70000}, {}, 2},
     {{300, 700}, {}, 1},        {{60, 61}, {1, 60}, 1}, {{60, 61}, {1, 60}, 2}, {{4, 6, 5}, {30, 5, 1}, 5},
     {{4, 6, 5}, {1, 20, 4}, 6}, {{50, 20}, {40, 2}, 2}, {{50, 20}, {40, 2}, 1}, {{1, 1}, {}, 2},
-    {{600, 17}, {17, 1}, 3},    {{30, 4}, {0, 1}, 2}};
+    {{600, 17}, {17, 1}, 3},    {{30, 4}, {0, 1}, 2},   {{2900, 3}, {8, 1}, 1}, {{2900, 3}, {8, 2}, 1},
+    {{300, 70}, {140, 2}, 1},   {{3, 5000}, {}, 1},     {{1, 5000}, {}, 1},     {{2000, 1}, {5, 1}, 2},
+    {{700, 19}, {}, 1}};
 
 ep_operand_desc source(int32_t dtype, const Layout& layout) {
   return layout.strides.empty() ? dense(EP_ROLE_SRC, dtype, layout.dims)
@@ -155,8 +158,11 @@ TEST_P(Shapes, PositionsEqualTheReference) {
 }
 
 TEST_P(Shapes, SoftmaxAlongAnyAxisEqualsTheReference) {
-  const Layout layouts[] = {{{7, 5, 16}, {}, 1},    {{300, 70}, {}, 0},     {{3, 9, 130}, {}, 1}, {{2, 3}, {}, 0},
-                            {{40, 50}, {1, 40}, 1}, {{5, 64}, {100, 1}, 0}, {{700, 1}, {}, 0}};
+  const Layout layouts[] = {{{7, 5, 16}, {}, 1},   {{300, 70}, {}, 0},     {{3, 9, 130}, {}, 1},
+                            {{2, 3}, {}, 0},       {{40, 50}, {1, 40}, 1}, {{5, 64}, {100, 1}, 0},
+                            {{700, 1}, {}, 0},     {{40, 50}, {0, 1}, 0},  {{40, 50}, {0, 1}, 1},
+                            {{40, 50}, {1, 0}, 0}, {{40, 50}, {1, 0}, 1},  {{300, 3}, {8, 1}, 1},
+                            {{300, 3}, {8, 2}, 0}};
   for (const int32_t dtype : {EP_DTYPE_f32, EP_DTYPE_f16, EP_DTYPE_bf16, EP_DTYPE_f64}) {
     for (const Layout& layout : layouts) {
       for (const int32_t log : {0, 1}) {
@@ -173,8 +179,8 @@ TEST_P(Shapes, SoftmaxAlongAnyAxisEqualsTheReference) {
 // Several short rows are processed together in each step: rows that end within a vector, fewer rows than a step takes,
 // and some rows of NaN and of infinities.
 TEST_P(Shapes, SoftmaxOfShortRowsEqualsTheReference) {
-  for (const int32_t dtype : {EP_DTYPE_f32, EP_DTYPE_f16, EP_DTYPE_bf16}) {
-    for (const int64_t n : {1, 3, 7, 8, 15, 16, 17, 31, 33, 100, 255, 256, 257}) {
+  for (const int32_t dtype : {EP_DTYPE_f32, EP_DTYPE_f16, EP_DTYPE_bf16, EP_DTYPE_f64}) {
+    for (const int64_t n : {1, 3, 7, 8, 9, 15, 16, 17, 31, 33, 100, 255, 256, 257}) {
       for (const int64_t rows : {1, 5, 16, 37}) {
         for (const int32_t log : {0, 1}) {
           ep_primitive_desc desc = descriptor(
@@ -192,6 +198,52 @@ TEST_P(Shapes, SoftmaxOfShortRowsEqualsTheReference) {
           for (int64_t i = 0; i < n; ++i) set(20, i, i == n - 1 ? 100 : -100);
           check(desc, {values}, log != 0 ? 8 : 1, fmt::format("dtype {}, {} x {}, log {}", dtype, rows, n, log));
         }
+      }
+    }
+  }
+}
+
+// `axes` is the axis of a line here.
+const Layout line_layouts[] = {{{300, 21}, {}, 0},     {{20, 300}, {1, 20}, 1}, {{40, 300}, {0, 1}, 0},
+                               {{300, 50}, {1, 0}, 1}, {{3, 70, 9}, {}, 1},     {{7, 90}, {200, 2}, 1},
+                               {{9, 5}, {1, 9}, 1},    {{4, 1000}, {}, 1},      {{50, 40}, {0, 1}, 1}};
+
+TEST_P(Shapes, SortsOfLinesWithGapsEqualTheReference) {
+  for (const int32_t dtype : {EP_DTYPE_u8, EP_DTYPE_f16, EP_DTYPE_f32, EP_DTYPE_i32, EP_DTYPE_i64, EP_DTYPE_f64}) {
+    for (const Layout& layout : line_layouts) {
+      for (const int32_t descending : {0, 1}) {
+        ep_primitive_desc desc = descriptor(
+            EP_PRIMITIVE_sort, {dense(EP_ROLE_DST, dtype, layout.dims),
+                                dense(EP_ROLE_DST_INDICES, EP_DTYPE_i64, layout.dims), source(dtype, layout)});
+        desc.attributes.sort.axis = static_cast<int32_t>(layout.axes);
+        desc.attributes.sort.descending = descending;
+        std::vector<unsigned char> src = random(desc.operands[2], true);
+        const auto count = static_cast<size_t>(extent(desc.operands[0]));
+        std::vector<unsigned char> values(count * static_cast<size_t>(dtype_size(dtype))), wanted = values;
+        std::vector<int64_t> positions(count), wanted_positions(count);
+        void* operands[] = {wanted.data(), wanted_positions.data(), src.data()};
+        ASSERT_TRUE(reference::run(desc, operands, nullptr, 0, nullptr).ok());
+        ASSERT_EQ(run_once(*provider_, desc, {values.data(), positions.data(), src.data()}).status, EP_STATUS_OK);
+        const std::string what = fmt::format("dtype {}, {} lines, axis {}", dtype, layout.dims[0], layout.axes);
+        EXPECT_EQ(positions, wanted_positions) << what;
+        EXPECT_EQ(values, wanted) << what;
+      }
+    }
+  }
+}
+
+TEST_P(Shapes, ScansOfLinesWithGapsEqualTheReference) {
+  for (const int32_t dtype : {EP_DTYPE_f16, EP_DTYPE_f32, EP_DTYPE_i64, EP_DTYPE_f64}) {
+    for (const Layout& layout : line_layouts) {
+      for (const int32_t variant : {0, 1, 2, 3}) {
+        ep_primitive_desc desc =
+            descriptor(EP_PRIMITIVE_scan, {dense(EP_ROLE_DST, dtype, layout.dims), source(dtype, layout)});
+        desc.attributes.scan.op = EP_SCAN_SUM;
+        desc.attributes.scan.axis = static_cast<int32_t>(layout.axes);
+        desc.attributes.scan.reverse = variant % 2;
+        desc.attributes.scan.exclusive = variant / 2;
+        check(desc, {random(desc.operands[1], false)}, static_cast<double>(layout.dims[layout.axes]),
+              fmt::format("dtype {}, {} lines, axis {}", dtype, layout.dims[0], layout.axes));
       }
     }
   }
