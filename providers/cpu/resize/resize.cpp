@@ -41,8 +41,8 @@ Work work_of(const ep_launch& launch, const ep_primitive_desc& desc) {
 }
 
 constexpr int64_t kFewInner = 8;             // fewer elements behind an axis are interpolated together with it
-constexpr int64_t kChunkBytes = 256 * 1024;  // of the rows of a chunk, so that they stay in the L2 cache
-constexpr int64_t kFewestRows = 8;           // of a chunk
+constexpr int64_t kChunkBytes = 256 * 1024;  // the rows of a chunk stay in the L2 cache
+constexpr int64_t kFewestRows = 8;           // a chunk has at least as many, if the block has
 
 // One pass: interpolation along one axis. The elements behind the axis are contiguous.
 template <class T>
@@ -112,7 +112,7 @@ class BlendPlan {
 
   Work work;
   int32_t lead = 0, first = 0;         // the first axis of a block, and of a row
-  int64_t rows_from = 1, rows_to = 1;  // of a block of SRC and of DST
+  int64_t rows_from = 1, rows_to = 1;  // the rows of a block of SRC, and of DST
   int64_t row_from = 1, row_to = 1;    // elements of a row
   int64_t chunk = 1;                   // rows of DST
   std::vector<BlendPass<T>> passes;
@@ -181,7 +181,7 @@ class BlendPrimitive final : public ep_primitive {
   struct Room {
     std::vector<T> rows, passes[2];
     std::vector<int64_t> read;                  // the rows of SRC that a chunk reads, ascending
-    std::vector<int64_t> offsets, tap_offsets;  // of rows, from the first element of the values; of the taps of a row
+    std::vector<int64_t> offsets, tap_offsets;  // where rows begin in the values; where the taps of one row begin
   };
 
   static Axes part_of(const Axes& axes, int32_t begin, int32_t end) {

@@ -16,9 +16,12 @@
 namespace tenon::provider::cpu {
 namespace {
 
-constexpr int64_t kFrameBytes = 192 * 1024;  // of a piece, so that it stays in the L2 cache
-constexpr int64_t kMostBlocks = 4;           // of channels, that use a piece of the operands while it is in the cache
-constexpr int64_t kFewestPixels = 16;        // of a line of a piece, unless the line is shorter
+// The bytes of the frame of a piece, so that it stays in the L2 cache.
+constexpr int64_t kFrameBytes = 192 * 1024;
+// The most blocks of channels that use a piece while it is in the cache.
+constexpr int64_t kMostBlocks = 4;
+// The fewest results of a line of a piece, unless the line is shorter.
+constexpr int64_t kFewestPixels = 16;
 
 // The plan of a launch with certain sizes.
 struct LanePlan {
@@ -83,7 +86,7 @@ struct LanePlan {
   int64_t lanes;
   int64_t in, out;            // channels per group
   int64_t channels, repeats;  // channels that are divided among lanes; channels of the other operand that each meets
-  int64_t blocks, blocks_of_unit;  // of channels: one per lane
+  int64_t blocks, blocks_of_unit;  // blocks have one channel per lane
   int64_t width, height;           // results of a piece
   std::vector<int64_t> offsets;    // by tap: in the frame
   std::vector<int64_t> places;     // by tap: in DST
@@ -192,7 +195,7 @@ class LaneWeightGradient final : public ep_primitive {
     const WeightStrides& strides = sizes.src_strides;
     const int64_t rows = (piece.height - 1) * sizes.stride[1] + (sizes.kernel[1] - 1) * sizes.dilation[1] + 1;
     const int64_t columns = (piece.width - 1) * sizes.stride[2] + (sizes.kernel[2] - 1) * sizes.dilation[2] + 1;
-    const int64_t left = piece.x * sizes.stride[2] - sizes.pad[2];  // of column 0 in SRC
+    const int64_t left = piece.x * sizes.stride[2] - sizes.pad[2];  // where column 0 lies in SRC
     const int64_t first = std::clamp<int64_t>(-left, 0, columns);
     const int64_t last = std::clamp<int64_t>(sizes.src[2] - left, first, columns);
     for (int64_t slice = 0; slice < sizes.kernel[0]; ++slice) {
