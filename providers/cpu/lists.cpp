@@ -13,6 +13,7 @@
 #include "providers/cpu/onednn/onednn.h"
 #include "providers/cpu/order/order.h"
 #include "providers/cpu/plain/plain.h"
+#include "providers/cpu/pooling/pooling.h"
 #include "providers/cpu/quantised/quantised.h"
 #include "providers/cpu/random/random.h"
 #include "providers/cpu/recurrent/recurrent.h"
@@ -56,7 +57,6 @@ constexpr Implementation binary[] = {{"simd", Elementwise::simd_why_not, Element
                                      {"bytes", QuantisedElements::why_not, QuantisedElements::make, true}};
 constexpr Implementation quantise[] = {{"bytes", QuantisedElements::why_not, QuantisedElements::make, true}};
 constexpr Implementation pooling[] = {{"simd", Pooling::simd_why_not, Pooling::make},
-                                      {"bytes", BytePooling::why_not, BytePooling::make},
                                       {"plain", Pooling::why_not, Pooling::make}};
 constexpr Implementation softmax[] = {{"simd", Softmax::simd_why_not, Softmax::make},
                                       {"plain", Softmax::why_not, Softmax::make}};
@@ -73,7 +73,7 @@ constexpr Implementation convolution_weight[] = {
     {"product", WeightGradient::product_why_not, WeightGradient::product_make},
     {"f64", WeightGradient::f64_why_not, WeightGradient::f64_make},
     {"widened", Widened::why_not, Widened::make},
-    {"plain", WeightGradient::why_not, WeightGradient::make}};
+    {"lanes", WeightGradient::why_not, WeightGradient::make}};
 constexpr Implementation pooling_backward[] = {{"rows", PoolingBackward::why_not, PoolingBackward::make}};
 constexpr Implementation layer_norm_backward[] = {{"rows", LayerNormBackward::why_not, LayerNormBackward::make}};
 constexpr Implementation batch_norm_training[] = {{"channels", BatchNormTraining::why_not, BatchNormTraining::make}};

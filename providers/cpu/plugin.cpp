@@ -65,6 +65,7 @@ ep_status device_info(ep_plugin* plugin, uint32_t index, ep_device_info* out_inf
   info.device_class = EP_DEVICE_CLASS_CPU;
   info.flags = EP_DEVICE_FLAG_SYNCHRONOUS;
   info.dtypes = every_dtype;
+  if (has_bf16_products()) info.flushed_dtypes = UINT64_C(1) << EP_DTYPE_bf16;
   info.native_memory = EP_HANDLE_HOST_POINTER;
   for (int64_t& part : info.pci) part = -1;
   info.threads = static_cast<uint32_t>(thread_limit(plugin->host));

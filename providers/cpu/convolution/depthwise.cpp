@@ -12,7 +12,7 @@ namespace {
 class DepthwisePrimitive final : public ep_primitive {
  public:
   DepthwisePrimitive(const ep_device& on, const ep_primitive_desc& desc, bool packed)
-      : images_(desc), kernel_(depthwise_kernel(on.simd)), finisher_(on, desc), packed_(packed) {
+      : images_(images_of(desc)), kernel_(depthwise_kernel(on.simd)), finisher_(on, desc), packed_(packed) {
     // The range of results of a row whose taps all lie within the image.
     while (begin_ < images_.dst_size[1] && !whole(begin_)) ++begin_;
     end_ = begin_;
@@ -72,7 +72,7 @@ class DepthwisePrimitive final : public ep_primitive {
 
   void pack_taps(float* dst, const float* src) const {
     for (int64_t tap = 0; tap < images_.taps(); ++tap) {
-      const float* from = src + tap / images_.kernel[1] * images_.weight_strides[2] +
+      const float* from = src + images_.first_weight + tap / images_.kernel[1] * images_.weight_strides[2] +
                           tap % images_.kernel[1] * images_.weight_strides[3];
       for (int64_t c = 0; c < images_.out; ++c) dst[tap * images_.out + c] = from[c * images_.weight_strides[0]];
     }
@@ -143,7 +143,8 @@ Refusal DepthwiseConvolution::make(ep_device& device, const ep_primitive_desc& d
   if (packed) {
     info.pack_operand = 1 + static_cast<uint32_t>(weight);
     info.pack_bytes = made->packed_bytes();
-    info.pack_layout = packed_layout("depthwise", 0, 0);
+    const bool reversed = desc.attributes.convolution.transposed != 0;
+    info.pack_layout = packed_layout(reversed ? "depthwise, reversed" : "depthwise", 0, 0);
   }
   *out = made;
   return {};

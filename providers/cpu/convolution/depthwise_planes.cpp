@@ -17,7 +17,7 @@ constexpr int64_t kPage = 1024;             // floats per 4 KiB
 class DepthwisePlanesPrimitive final : public ep_primitive {
  public:
   DepthwisePlanesPrimitive(const ep_device& on, const ep_primitive_desc& desc)
-      : images_(desc), kernel_(depthwise_plane_kernel(on.simd)), finisher_(on, desc), threads_(on.threads) {
+      : images_(images_of(desc)), kernel_(depthwise_plane_kernel(on.simd)), finisher_(on, desc), threads_(on.threads) {
     const int64_t results = (images_.dst_size[1] + kVector - 1) / kVector * kVector;
     row_ = results * images_.stride[1] + (images_.kernel[1] - 1) * images_.dilation[1];
     first_ = std::clamp<int64_t>(images_.pad[1], 0, row_);
@@ -83,7 +83,8 @@ class DepthwisePlanesPrimitive final : public ep_primitive {
   }
 
   float weight_of(const float* weights, int64_t channel, int64_t tap) const {
-    return weights[channel * images_.weight_strides[0] + tap / images_.kernel[1] * images_.weight_strides[2] +
+    return weights[images_.first_weight + channel * images_.weight_strides[0] +
+                   tap / images_.kernel[1] * images_.weight_strides[2] +
                    tap % images_.kernel[1] * images_.weight_strides[3]];
   }
   int64_t lines_of(int64_t rows) const {

@@ -78,6 +78,19 @@ Images::Images(const ep_primitive_desc& desc)
   }
 }
 
+Images images_of(const ep_primitive_desc& desc) {
+  Images images(desc);
+  if (desc.attributes.convolution.transposed == 0) return images;
+  if (desc.attributes.convolution.groups == 1) std::swap(images.weight_strides[0], images.weight_strides[1]);
+  for (int axis = 0; axis < 2; ++axis) {
+    int64_t& step = images.weight_strides[2 + axis];
+    images.first_weight += (images.kernel[axis] - 1) * step;
+    step = -step;
+    images.pad[axis] = (images.kernel[axis] - 1) * images.dilation[axis] - images.pad[axis];
+  }
+  return images;
+}
+
 void Images::inside(int axis, int64_t at, int64_t* first, int64_t* last) const {
   const int64_t begin = at * stride[axis] - pad[axis];  // position of tap 0
   *first = begin >= 0 ? 0 : std::min(kernel[axis], (-begin + dilation[axis] - 1) / dilation[axis]);
@@ -125,7 +138,14 @@ Refusal why_no_images(const ep_device& device, const ep_primitive_desc& desc, Ch
 }
 
 Refusal why_not_depthwise(const ep_primitive_desc& desc) {
-  if (desc.attributes.convolution.transposed != 0) return Refusal::because("a transposed convolution");
+  if (desc.attributes.convolution.transposed != 0) {
+    const Images images = images_of(desc);
+    for (int axis = 0; axis < 2; ++axis) {
+      if (images.stride[axis] == 1 && images.pad[axis] >= 0) continue;
+      return Refusal::because("a transposed convolution with stride %lld, or padding beyond its taps",
+                              static_cast<long long>(images.stride[axis]));
+    }
+  }
   const int64_t groups = desc.attributes.convolution.groups;
   if (groups == 1 || groups != operand(desc, EP_ROLE_SRC)->dims[1] || groups != desc.operands[0].dims[1]) {
     return Refusal::because("%lld groups of several channels or results", static_cast<long long>(groups));

@@ -28,6 +28,9 @@ struct Images {
   void inside(int axis, int64_t at, int64_t* first, int64_t* last) const;
 };
 
+// The sizes of `desc`. A transposed convolution of stride 1 becomes a convolution with reversed taps. Pure.
+Images images_of(const ep_primitive_desc& desc);
+
 // The reason why an operand of `desc` is not f32 in memory. Pure.
 Refusal why_not_f32(const ep_primitive_desc& desc);
 
@@ -42,7 +45,7 @@ bool is_channels_last(const ep_operand_desc& operand);
 // The reason why `desc` is not an f32 convolution with this position of channels and supported epilogues. Pure.
 Refusal why_no_images(const ep_device& device, const ep_primitive_desc& desc, Channels channels = Channels::last);
 
-// The reason why a convolution is not depthwise, or is transposed. Pure.
+// The reason why a convolution is not depthwise, or is transposed with a stride. Pure.
 Refusal why_not_depthwise(const ep_primitive_desc& desc);
 
 // The cost of reordering to channels last and back: a reorder takes two thirds of the time of a copy (`penalty_bytes`).

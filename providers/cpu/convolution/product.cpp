@@ -367,20 +367,6 @@ Refusal make_product(ep_device& device, const ep_primitive_desc& desc, const Ima
   return {};
 }
 
-// A transposed convolution of stride 1 is a convolution with reversed taps.
-Images images_of(const ep_primitive_desc& desc) {
-  Images images(desc);
-  if (desc.attributes.convolution.transposed == 0) return images;
-  std::swap(images.weight_strides[0], images.weight_strides[1]);
-  for (int axis = 0; axis < 2; ++axis) {
-    int64_t& step = images.weight_strides[2 + axis];
-    images.first_weight += (images.kernel[axis] - 1) * step;
-    step = -step;
-    images.pad[axis] = (images.kernel[axis] - 1) * images.dilation[axis] - images.pad[axis];
-  }
-  return images;
-}
-
 // True if images have channels first. With one pixel or one channel, they count as channels last.
 bool has_planes(const ep_primitive_desc& desc) {
   return !is_channels_last(*operand(desc, EP_ROLE_SRC)) || !is_channels_last(desc.operands[0]);

@@ -17,35 +17,40 @@ namespace tenon::provider::cpu::HWY_NAMESPACE {
 using NarrowTag = hwy::HWY_NAMESPACE::ScalableTag<float>;
 using NarrowVec = hwy::HWY_NAMESPACE::Vec<NarrowTag>;
 
-HWY_INLINE NarrowVec load_narrow(const F16Bits* from) {
+// D: a tag of f32, whose lanes are loaded or stored.
+template <class D = NarrowTag>
+HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> load_narrow(const F16Bits* from) {
   namespace hn = hwy::HWY_NAMESPACE;
-  const hn::Rebind<hwy::float16_t, NarrowTag> half;
-  return hn::PromoteTo(NarrowTag(), hn::LoadU(half, reinterpret_cast<const hwy::float16_t*>(from)));
+  const hn::Rebind<hwy::float16_t, D> half;
+  return hn::PromoteTo(D(), hn::LoadU(half, reinterpret_cast<const hwy::float16_t*>(from)));
 }
-HWY_INLINE NarrowVec load_narrow(const Bf16Bits* from) {
+template <class D = NarrowTag>
+HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> load_narrow(const Bf16Bits* from) {
   namespace hn = hwy::HWY_NAMESPACE;
-  const hn::RebindToUnsigned<NarrowTag> bits;
-  const hn::Rebind<uint16_t, NarrowTag> half;
+  const hn::RebindToUnsigned<D> bits;
+  const hn::Rebind<uint16_t, D> half;
   const auto wide = hn::PromoteTo(bits, hn::LoadU(half, reinterpret_cast<const uint16_t*>(from)));
-  return hn::BitCast(NarrowTag(), hn::ShiftLeft<16>(wide));
+  return hn::BitCast(D(), hn::ShiftLeft<16>(wide));
 }
 
 // The processor's conversion keeps bits of NaN; cast() yields one NaN per sign.
-HWY_INLINE void store_narrow(NarrowVec x, F16Bits* to) {
+template <class D = NarrowTag>
+HWY_INLINE void store_narrow(hwy::HWY_NAMESPACE::Vec<D> x, F16Bits* to) {
   namespace hn = hwy::HWY_NAMESPACE;
-  const NarrowTag d;
-  const hn::RebindToUnsigned<NarrowTag> bits;
-  const hn::Rebind<hwy::float16_t, NarrowTag> half;
+  const D d;
+  const hn::RebindToUnsigned<D> bits;
+  const hn::Rebind<hwy::float16_t, D> half;
   const auto nan =
       hn::BitCast(d, hn::Or(hn::Set(bits, 0x7fc00000U), hn::And(hn::BitCast(bits, x), hn::Set(bits, 0x80000000U))));
   hn::StoreU(hn::DemoteTo(half, hn::IfThenElse(hn::IsNaN(x), nan, x)), half, reinterpret_cast<hwy::float16_t*>(to));
 }
-HWY_INLINE void store_narrow(NarrowVec x, Bf16Bits* to) {
+template <class D = NarrowTag>
+HWY_INLINE void store_narrow(hwy::HWY_NAMESPACE::Vec<D> x, Bf16Bits* to) {
   namespace hn = hwy::HWY_NAMESPACE;
-  const NarrowTag d;
-  const hn::RebindToUnsigned<NarrowTag> bits;
-  const hn::RebindToSigned<NarrowTag> numbers;
-  const hn::Rebind<uint16_t, NarrowTag> half;
+  const D d;
+  const hn::RebindToUnsigned<D> bits;
+  const hn::RebindToSigned<D> numbers;
+  const hn::Rebind<uint16_t, D> half;
   const auto all = hn::BitCast(bits, x);
   const auto odd = hn::And(hn::ShiftRight<16>(all), hn::Set(bits, 1));
   const auto rounded = hn::ShiftRight<16>(hn::Add(hn::Add(all, hn::Set(bits, 0x7fff)), odd));

@@ -4,7 +4,7 @@
 
 #include "providers/cpu/gradients/gradients.h"
 #include "providers/cpu/movement/bad_index.h"
-#include "providers/cpu/plain/plane.h"
+#include "providers/cpu/pooling/plane.h"
 #include "providers/cpu/rows/row.h"
 #include "providers/cpu/threads/lease.h"
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "providers/cpu/convolution/images.h"
+#include "providers/cpu/elementwise/tail.h"
 #include "providers/cpu/onednn/epilogue.h"
 #include "providers/cpu/onednn/onednn.h"
 #include "providers/cpu/onednn/tiles.h"
@@ -161,6 +162,11 @@ bool is_post_op_operand(const ep_operand_desc& operand) {
   return whole || of_channels;
 }
 
+// True if bias and epilogues of a transposed convolution follow it, because oneDNN would add them in a slow loop.
+bool finishes_apart(const ep_device& device, const ep_primitive_desc& desc) {
+  return desc.attributes.convolution.transposed != 0 && !why_no_tail(device, desc, 0);
+}
+
 bool has_gaps(const ep_operand_desc& operand) {
   int64_t elements = 1, last = 0;
   for (int32_t axis = 0; axis < operand.rank; ++axis) {
@@ -185,6 +191,10 @@ Refusal why_not_types(const ep_primitive_desc& desc) {
   }
   if (!bf16) return {};
   if (!has_bf16_products()) return Refusal::because("bf16 needs avx512_core_bf16");
+  const bool finishes = operand(desc, EP_ROLE_BIAS) != nullptr || desc.epilogue_count != 0;
+  if (desc.attributes.convolution.transposed != 0 && dst.dtype == EP_DTYPE_bf16 && finishes) {
+    return Refusal::because("bias and epilogues of a transposed convolution need its sums in f32");
+  }
   const int64_t groups = desc.attributes.convolution.groups;
   if (groups > 1 && std::min(src.dims[1], dst.dims[1]) < groups * fewest_channels) {
     return Refusal::because("%lld groups of few channels of bf16", static_cast<long long>(groups));
@@ -255,14 +265,17 @@ Refusal OneDnnConvolution::make(ep_device& device, const ep_primitive_desc& desc
   const bool as_given = runs_as_given(desc, window);
   const Layouts orders[] = {as_given ? given : blocked, as_given ? blocked : given, free_weights};
 
+  const bool apart = finishes_apart(device, desc);
   dnnl::primitive_desc_base chosen;
   std::vector<EpilogueOperand> epilogues;
   std::string refused;
   for (const Layouts& layouts : orders) {
     dnnl::primitive_attr attr = user_scratchpad();
-    std::vector<EpilogueOperand> operands = add_epilogues(desc, operand_layout, layouts.dst, &attr, true);
-    const dnnl::primitive_desc_base candidate = make_convolution(engine, attributes.transposed != 0, window,
-                                                                 layouts.src, layouts.weights, bias, layouts.dst, attr);
+    std::vector<EpilogueOperand> operands;
+    if (!apart) operands = add_epilogues(desc, operand_layout, layouts.dst, &attr, true);
+    const dnnl::primitive_desc_base candidate =
+        make_convolution(engine, attributes.transposed != 0, window, layouts.src, layouts.weights,
+                         apart ? memory::desc() : bias, layouts.dst, attr);
     if (candidate && !is_reference(candidate)) {
       chosen = candidate;
       epilogues = std::move(operands);
@@ -286,7 +299,7 @@ Refusal OneDnnConvolution::make(ep_device& device, const ep_primitive_desc& desc
   } else {
     arguments.push_back({DNNL_ARG_WEIGHTS, program.reordered(program.operand(weight_index, given.weights), weights)});
   }
-  if (bias_index >= 0) {
+  if (bias_index >= 0 && !apart) {
     arguments.push_back({DNNL_ARG_BIAS, program.reordered(program.operand(bias_index, given_bias), bias)});
   }
   const int32_t dst = program.operand(0, given.dst);
@@ -295,12 +308,23 @@ Refusal OneDnnConvolution::make(ep_device& device, const ep_primitive_desc& desc
   arguments.push_back({DNNL_ARG_DST, result});
   add_epilogue_arguments(epilogues, result, &program, &arguments);
   program.step(chosen, arguments);
+  if (bias_index >= 0 && apart) {
+    memory::dims dims(inner_dst.dims().size(), 1), strides(dims.size(), 1);
+    dims[1] = strides[0] = given_bias.dims()[0];
+    const memory::desc dense = memory_desc(dims, strides, given_bias.data_type());
+    strides[1] = desc.operands[bias_index].strides[0];
+    const memory::desc strided = memory_desc(dims, strides, given_bias.data_type());
+    const dnnl::primitive_desc_base add = make_add(engine, inner_dst, dense);
+    if (!add) return Refusal::because("oneDNN cannot add the bias");
+    const int32_t added = program.reordered(program.operand(bias_index, strided), dense);
+    program.step(add, {{DNNL_ARG_SRC_0, result}, {DNNL_ARG_SRC_1, added}, {DNNL_ARG_DST, result}});
+  }
   if (result != dst) {
     program.step(make_reorder(engine, inner_dst, given.dst), {{DNNL_ARG_FROM, result}, {DNNL_ARG_TO, dst}});
   }
   info.host_bytes = program.host_bytes();
-  *out = make_primitive<OneDnnPrimitive>(device, std::move(program), Tail(device, desc, post_op_count(desc)),
-                                         nanoseconds, std::move(packing));
+  *out = make_primitive<OneDnnPrimitive>(
+      device, std::move(program), Tail(device, desc, apart ? 0 : post_op_count(desc)), nanoseconds, std::move(packing));
   return {};
 }
 

@@ -53,6 +53,13 @@ dnnl::primitive_desc_base make_convolution(const dnnl::engine& engine, bool tran
   return make_with(dnnl::convolution_forward(), dnnl::algorithm::convolution_direct);
 }
 
+dnnl::primitive_desc_base make_add(const dnnl::engine& engine, const dnnl::memory::desc& a,
+                                   const dnnl::memory::desc& b) {
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return make<dnnl::binary>(engine, attr, dnnl::algorithm::binary_add, a, b, a);
+}
+
 dnnl::primitive_desc_base make_reorder(const dnnl::engine& engine, const dnnl::memory::desc& from,
                                        const dnnl::memory::desc& to) {
   dnnl::primitive_attr attr;

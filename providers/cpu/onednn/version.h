@@ -30,6 +30,9 @@ dnnl::primitive_desc_base make_convolution(const dnnl::engine& engine, bool tran
                                            const dnnl::memory::desc& src, const dnnl::memory::desc& weights,
                                            const dnnl::memory::desc& bias, const dnnl::memory::desc& dst,
                                            const dnnl::primitive_attr& attr);
+// a += b, where dims of length 1 of `b` are repeated.
+dnnl::primitive_desc_base make_add(const dnnl::engine& engine, const dnnl::memory::desc& a,
+                                   const dnnl::memory::desc& b);
 dnnl::primitive_desc_base make_reorder(const dnnl::engine& engine, const dnnl::memory::desc& from,
                                        const dnnl::memory::desc& to);
 

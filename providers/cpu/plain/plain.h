@@ -1,4 +1,4 @@
-// Loops for types and cases that oneDNN refuses, and pooling.
+// Loops for types and cases that other implementations refuse.
 #pragma once
 
 #include "providers/cpu/primitive.h"
@@ -11,13 +11,6 @@ struct PlainMatmul {
 };
 
 struct PlainConvolution {
-  static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
-  static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
-};
-
-// `simd` computes f32 row by row, which the compiler vectorises. `plain` serves other types, and maxima with positions.
-struct Pooling {
-  static Refusal simd_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
 };

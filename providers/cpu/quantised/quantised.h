@@ -27,10 +27,4 @@ struct QuantisedElements {
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
 };
 
-// Max pooling of bytes, channels last.
-struct BytePooling {
-  static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
-  static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
-};
-
 }  // namespace tenon::provider::cpu

@@ -5,7 +5,7 @@
 
 namespace tenon::provider::cpu {
 
-// `product` serves f32 and `f64` f64. `plain`, without a prefix here, serves every type.
+// `product` serves f32 and `f64` f64. `lanes`, without a prefix here, serves every float, any strides and open dims.
 struct WeightGradient {
   static Refusal product_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal product_make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out,

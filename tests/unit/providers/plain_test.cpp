@@ -2,6 +2,7 @@
 // test asks for each kind, dtype, layout and chain of epilogues on every dispatch target; it launches nothing.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <set>
 #include <string>
@@ -29,7 +30,7 @@ struct Exception {
 
 // The test fails for a row that is not needed.
 constexpr Exception exceptions[] = {
-    {"pooling", "f64 f16 bf16", "", "", "the kernels hold f32"},
+    {"pooling", "", "op 4 power 3 ", "", "a norm of another power than 1 and 2 needs a power and a root per element"},
     {"recurrent", "f64", "", "", "the kernel of a step holds f32"},
     {"softmax", "f64", "", "baseline", "the baseline has no vectors for functions of f64"},
     {"unary", "f64", "", "baseline", "the baseline has no vectors for functions of f64"},
@@ -165,22 +166,82 @@ struct Walk {
         add(EP_PRIMITIVE_batch_norm, dtype, layout, four).attributes.batch_norm.axis = 1;
         four.resize(4);
         add(EP_PRIMITIVE_group_norm, dtype, layout, four).attributes.group_norm.groups = 8;
-        ep_pooling_attributes pooling{};
-        pooling.spatial_rank = 2;
-        pooling.kernel[0] = pooling.kernel[1] = pooling.stride[0] = pooling.stride[1] = 2;
-        pooling.dilation[0] = pooling.dilation[1] = 1;
-        for (const int32_t op : {EP_POOLING_MAX, EP_POOLING_AVERAGE}) {
-          pooling.op = op;
-          add(EP_PRIMITIVE_pooling, dtype, fmt::format("op {} {}", op, layout),
-              {of(EP_ROLE_DST, dtype, {4, 64, 12, 12}), of(EP_ROLE_SRC, dtype, dims)})
-              .attributes.pooling = pooling;
-        }
       }
       const Sizes matrix{300, 400};
       for (const auto& [layout, of] : {std::pair<const char*, Layout>{"dense", rows}, {"sliced", sliced}}) {
         const std::vector<ep_operand_desc> map{rows(EP_ROLE_DST, dtype, matrix), of(EP_ROLE_SRC, dtype, matrix)};
         add(EP_PRIMITIVE_layer_norm, dtype, layout, map).attributes.layer_norm.axis = 1;
         add(EP_PRIMITIVE_rms_norm, dtype, layout, map).attributes.rms_norm.axis = 1;
+      }
+    }
+  }
+
+  void poolings() {
+    const Sizes dims{4, 64, 24, 24}, results{4, 64, 12, 12};
+    ep_pooling_attributes pooling{};
+    pooling.spatial_rank = 2;
+    pooling.kernel[0] = pooling.kernel[1] = pooling.stride[0] = pooling.stride[1] = 2;
+    pooling.dilation[0] = pooling.dilation[1] = 1;
+    for (const DType dtype : numbers) {
+      for (const auto& [layout, of] :
+           {std::pair<const char*, Layout>{"dense", rows}, {"channels last", channels_last}, {"sliced", sliced}}) {
+        const ep_operand_desc dst = of(EP_ROLE_DST, dtype, results), src = of(EP_ROLE_SRC, dtype, dims);
+        for (const int32_t op : {EP_POOLING_MAX, EP_POOLING_AVERAGE, EP_POOLING_AVERAGE_INCLUDE_PAD, EP_POOLING_LP}) {
+          if (op != EP_POOLING_MAX && !is_floating(dtype)) continue;
+          pooling.op = op;
+          for (const double p : {1, 2, 3}) {
+            pooling.p = op == EP_POOLING_LP ? p : 0;
+            if (op != EP_POOLING_LP && p != 1) continue;
+            add(EP_PRIMITIVE_pooling, dtype, fmt::format("op {} power {} {}", op, pooling.p, layout), {dst, src})
+                .attributes.pooling = pooling;
+          }
+        }
+        pooling.op = EP_POOLING_MAX;
+        pooling.p = 0;
+        add(EP_PRIMITIVE_pooling, dtype, fmt::format("positions {}", layout),
+            {dst, of(EP_ROLE_DST_INDICES, DType::i64, results), src})
+            .attributes.pooling = pooling;
+      }
+    }
+  }
+
+  // Convolutions, transposed ones, and gradients of weights, with 1 to 3 spatial dims.
+  void convolutions() {
+    for (const DType dtype : floats) {
+      for (const Sizes& spatial : {Sizes{1024}, {24, 24}, {8, 9, 10}}) {
+        for (const auto& [channels, groups] :
+             {std::pair<int64_t, int64_t>{64, 1}, {64, 4}, {64, 32}, {64, 64}, {63, 63}, {3, 1}}) {
+          for (const auto& [layout, of] :
+               {std::pair<const char*, Layout>{"dense", rows}, {"channels last", channels_last}, {"sliced", sliced}}) {
+            const auto name =
+                fmt::format("{} spatial dims, {} channels in {} groups, {}", spatial.size(), channels, groups, layout);
+            Sizes image{4, channels}, kernel{channels, channels / groups};
+            image.insert(image.end(), spatial.begin(), spatial.end());
+            kernel.resize(image.size(), 3);
+            ep_convolution_attributes attributes{};
+            attributes.spatial_rank = static_cast<int32_t>(spatial.size());
+            attributes.groups = static_cast<int32_t>(groups);
+            for (size_t i = 0; i < spatial.size(); ++i) {
+              attributes.stride[i] = attributes.dilation[i] = attributes.pad_low[i] = attributes.pad_high[i] = 1;
+            }
+            for (const int32_t transposed : {0, 1}) {
+              attributes.transposed = transposed;
+              add(EP_PRIMITIVE_convolution, dtype, (transposed != 0 ? "transposed, " : "") + name,
+                  {of(EP_ROLE_DST, dtype, image), of(EP_ROLE_SRC, dtype, image), rows(EP_ROLE_WEIGHT, dtype, kernel)})
+                  .attributes.convolution = attributes;
+            }
+            ep_convolution_weight_attributes& weight =
+                add(EP_PRIMITIVE_convolution_weight, dtype, name,
+                    {rows(EP_ROLE_DST, dtype, kernel), of(EP_ROLE_SRC, dtype, image),
+                     of(EP_ROLE_GRADIENT, dtype, image)})
+                    .attributes.convolution_weight;
+            weight.spatial_rank = attributes.spatial_rank;
+            weight.groups = attributes.groups;
+            std::copy_n(attributes.stride, 3, weight.stride);
+            std::copy_n(attributes.dilation, 3, weight.dilation);
+            std::copy_n(attributes.pad_low, 3, weight.pad_low);
+          }
+        }
       }
     }
   }
@@ -307,6 +368,8 @@ TEST(Plain, ComputesNoLargeWorkWithoutAReason) {
   walk.scalar_functions();
   walk.reductions();
   walk.norms();
+  walk.poolings();
+  walk.convolutions();
   walk.sequences();
   walk.products();
   ASSERT_GT(walk.all.size(), 2000U);

@@ -1,21 +1,20 @@
 // pooling: maximum (with or without positions), average and norms, with 1 to 3 spatial dims.
 //
-// The loop pools one row of the result at a time: each tap of the window is added to, or compared with, all results of
-// the row that it affects. So the inner loop runs over adjacent results. If channels are innermost, it runs over
-// channels instead. f32 planes are copied side by side, so that they are like channels, a strip of rows at a time. The
-// order of taps is always the same.
+// A kernel (window.h) pools one window of channels that are adjacent in memory. Planes with channels first are copied
+// side by side, so that they are like channels, a strip of rows at a time. Few planes, planes whose rows are strided,
+// and norms of other powers than 1 and 2 are pooled one row of the result at a time: each tap of the window is added
+// to, or compared with, all results of the row that it affects. The order of taps is always the same.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
-#include <optional>
 #include <type_traits>
 #include <vector>
 
 #include "providers/cpu/movement/tile.h"
-#include "providers/cpu/plain/plain.h"
-#include "providers/cpu/plain/plane.h"
-#include "providers/cpu/plain/window.h"
+#include "providers/cpu/pooling/plane.h"
+#include "providers/cpu/pooling/pooling.h"
+#include "providers/cpu/pooling/window.h"
 #include "providers/cpu/rows/row.h"
 #include "providers/cpu/threads/lease.h"
 #include "sdk/provider/prelude.h"
@@ -157,6 +156,7 @@ void pool_row(const Plane& p, const Line& shared, int32_t op, const T* src, int6
 // The window of a result. All windows whose taps lie within the line have the same offsets.
 struct Window {
   std::vector<int64_t> offsets;  // by tap: its offset in SRC, relative to the result's position in its line
+  std::vector<int64_t> places;   // by tap: the same in a dense plane
   int64_t count = 1;             // divisor of a sum
   bool whole = false;            // all taps lie within the line
 
@@ -166,13 +166,16 @@ struct Window {
     if (inside && whole && at[2] != 0) return;
     whole = inside;
     offsets.clear();
+    places.clear();
     const TapRange taps[3] = {taps_at(p, 0, at[0]), taps_at(p, 1, at[1]), taps_at(p, 2, at[2])};
     for (int64_t kz = taps[0].first; kz < taps[0].last; ++kz) {
-      const int64_t z = (at[0] * p.stride[0] - p.pad[0] + kz * p.dilation[0]) * p.src_strides[0];
+      const int64_t z = at[0] * p.stride[0] - p.pad[0] + kz * p.dilation[0];
       for (int64_t ky = taps[1].first; ky < taps[1].last; ++ky) {
-        const int64_t y = (at[1] * p.stride[1] - p.pad[1] + ky * p.dilation[1]) * p.src_strides[1];
+        const int64_t y = at[1] * p.stride[1] - p.pad[1] + ky * p.dilation[1];
         for (int64_t kx = taps[2].first; kx < taps[2].last; ++kx) {
-          offsets.push_back(z + y + (kx * p.dilation[2] - p.pad[2]) * p.src_strides[2]);
+          const int64_t x = kx * p.dilation[2] - p.pad[2];
+          offsets.push_back(z * p.src_strides[0] + y * p.src_strides[1] + x * p.src_strides[2]);
+          places.push_back((z * p.src[1] + y) * p.src[2] + x);
         }
       }
     }
@@ -180,21 +183,11 @@ struct Window {
   }
 };
 
-// Pools one result with taps at `offsets`, for `channels` adjacent planes.
-template <class T>
-void pool_channels(int32_t op, T count, const T* src, const std::vector<int64_t>& offsets, T* result,
-                   int64_t channels) {
-  std::fill_n(result, channels, op == EP_POOLING_MAX ? lowest<T>() : T{0});
-  for (int64_t offset : offsets) {
-    op == EP_POOLING_MAX ? max_tap(result, src + offset, 1, channels) : add_tap(result, src + offset, 1, channels);
-  }
-  if (op == EP_POOLING_MAX) return;
-  for (int64_t c = 0; c < channels; ++c) result[c] = static_cast<T>(result[c] / count);
-}
-
-// True if the channels of DST and SRC are adjacent in memory, and pool_channels computes in their type.
-bool has_channels_innermost(const RowFormat& format, const OperandShape& dst, const OperandShape& src, bool positions) {
-  return format.same && !positions && dst.dims[1] > 1 && dst.strides[1] == 1 && src.strides[1] == 1;
+// The kernel for the attributes; NULL: none.
+WindowFunction window_function(const WindowKernel& kernel, const ep_pooling_attributes& at, bool positions) {
+  if (at.op == EP_POOLING_MAX) return positions ? kernel.maximum_with_positions : kernel.maximum;
+  if (at.op != EP_POOLING_LP) return kernel.average;
+  return at.p == 1 ? kernel.magnitudes : at.p == 2 ? kernel.norm : nullptr;
 }
 
 template <class T>
@@ -202,11 +195,13 @@ class PoolingPrimitive final : public ep_primitive {
  public:
   PoolingPrimitive(const ep_device& on, const ep_primitive_desc& desc)
       : desc_(desc),
-        window_(window_kernel(on.simd)),
-        tile_(tile_function(on.simd, sizeof(T))),
         format_(desc.operands[0].dtype, on.simd),
         src_(find_operand(desc, EP_ROLE_SRC)),
-        indices_(find_operand(desc, EP_ROLE_DST_INDICES)) {}
+        indices_(find_operand(desc, EP_ROLE_DST_INDICES)),
+        kernel_(window_kernel(on.simd, desc.operands[0].dtype)),
+        window_(window_function(kernel_, desc.attributes.pooling, indices_ >= 0)),
+        tile_(tile_function(on.simd, format_.size)),
+        tile_positions_(tile_function(on.simd, sizeof(int32_t))) {}
 
   ep_status launch(const ep_launch& launch, ep_fault*, ep_error**) override {
     const OperandShape dst = shape(launch, 0);
@@ -215,19 +210,13 @@ class PoolingPrimitive final : public ep_primitive {
     const int64_t planes = dst.dims[0] * dst.dims[1];
     const int64_t taps = plane.kernel[0] * plane.kernel[1] * plane.kernel[2];
     const int64_t results = plane.dst[0] * plane.dst[1] * plane.dst[2];
-    const bool powers = desc_.attributes.pooling.op == EP_POOLING_LP;
-    if (!powers && has_channels_innermost(format_, dst, src, indices_ >= 0)) {
-      const int64_t images = dst.dims[0] * results;
-      parallel(device->threads, planes * results * taps / 2, [&](int32_t part, int32_t parts) {
-        Window window;
-        for (int64_t i = images * part / parts; i < images * (part + 1) / parts; ++i) {
-          pool_position(launch, plane, dst, src, i / results, i % results, &window);
-        }
-      });
-      return EP_STATUS_OK;
-    }
-    if constexpr (std::is_same_v<T, float>) {
-      if (!powers && pool_side_by_side(launch, plane, dst, src)) return EP_STATUS_OK;
+    const bool fits = indices_ < 0 || plane.src[0] * plane.src[1] * plane.src[2] <= INT32_MAX;
+    if (window_ != nullptr && fits) {
+      if (dst.dims[1] > 1 && dst.strides[1] == 1 && src.strides[1] == 1) {
+        pool_channels(launch, plane, dst, src);
+        return EP_STATUS_OK;
+      }
+      if (pool_side_by_side(launch, plane, dst, src)) return EP_STATUS_OK;
     }
     parallel(device->threads, planes * results * taps / 2, [&](int32_t part, int32_t parts) {
       const Line shared(plane, desc_.attributes.pooling.op);
@@ -249,60 +238,113 @@ class PoolingPrimitive final : public ep_primitive {
     return shape_of(desc_.operands[i], launch.shapes, static_cast<uint32_t>(i));
   }
 
-  // Pools result `i` of every channel of image `n`.
-  void pool_position(const ep_launch& launch, const Plane& p, const OperandShape& dst, const OperandShape& src,
-                     int64_t n, int64_t i, Window* window) const {
-    const Position at = {i / p.dst[2] / p.dst[1], i / p.dst[2] % p.dst[1], i % p.dst[2]};
-    const auto* from = reinterpret_cast<const T*>(address_of(launch.operands[src_])) + n * src.strides[0] +
-                       at[2] * p.stride[2] * p.src_strides[2];
-    auto* to = reinterpret_cast<T*>(address_of(launch.operands[0])) + n * dst.strides[0] + at[0] * p.dst_strides[0] +
-               at[1] * p.dst_strides[1] + at[2] * p.dst_strides[2];
-    const int32_t op = desc_.attributes.pooling.op;
-    window->find(p, op, at);
-    const T count = static_cast<T>(window->count);
-    if constexpr (std::is_same_v<T, float>) {
-      if (dst.dims[1] >= window_.lanes) {
-        const auto taps = static_cast<int64_t>(window->offsets.size());
-        return window_.run({from, window->offsets.data(), taps, to, dst.dims[1], op != EP_POOLING_MAX, count});
-      }
-    }
-    pool_channels(op, count, from, window->offsets, to, dst.dims[1]);
+  char* element(const ep_launch& launch, int32_t i, int64_t offset) const {
+    return address_of(launch.operands[i]) + offset * format_.size;
   }
 
-  // The planes of an operand, each row-major.
-  struct Planes {
-    void* base = nullptr;
-    int64_t distance = 0;  // between adjacent planes, in elements; 0: it varies, or planes are not row-major
-
-    Planes(const ep_launch& launch, int32_t number, const OperandShape& shape) {
-      base = address_of(launch.operands[number]);
-      const int64_t images = shape.dims[0], channels = shape.dims[1];
-      int64_t step = 1;
-      for (int32_t axis = shape.rank - 1; axis > 1; step *= shape.dims[axis--]) {
-        if (shape.dims[axis] != 1 && shape.strides[axis] != step) return;
+  // Pools all channels of each result, which are adjacent in memory.
+  void pool_channels(const ep_launch& launch, const Plane& p, const OperandShape& dst, const OperandShape& src) const {
+    const int64_t results = p.dst[0] * p.dst[1] * p.dst[2], images = dst.dims[0] * results;
+    const int64_t work = images * dst.dims[1] * p.kernel[0] * p.kernel[1] * p.kernel[2] / 12;
+    parallel(device->threads, work, [&](int32_t part, int32_t parts) {
+      Window window;
+      std::vector<int32_t> places(indices_ >= 0 ? static_cast<size_t>(dst.dims[1]) : 0);
+      for (int64_t i = images * part / parts; i < images * (part + 1) / parts; ++i) {
+        const int64_t n = i / results;
+        const Position at = {i % results / p.dst[2] / p.dst[1], i / p.dst[2] % p.dst[1], i % p.dst[2]};
+        const int64_t from = n * src.strides[0] + at[2] * p.stride[2] * p.src_strides[2];
+        const int64_t to =
+            n * dst.strides[0] + at[0] * p.dst_strides[0] + at[1] * p.dst_strides[1] + at[2] * p.dst_strides[2];
+        pool_window(p, at, element(launch, src_, from), element(launch, 0, to), dst.dims[1], places.data(), &window);
+        if (indices_ >= 0) write_positions(launch, p, n, at, places);
       }
-      if (channels == 1)
-        distance = shape.strides[0];
-      else if (images == 1 || shape.strides[0] == channels * shape.strides[1])
-        distance = shape.strides[1];
+    });
+  }
+
+  void write_positions(const ep_launch& launch, const Plane& p, int64_t n, const Position& at,
+                       const std::vector<int32_t>& places) const {
+    const OperandShape positions = shape(launch, indices_);
+    int64_t to = n * positions.strides[0];
+    for (size_t axis = 0; axis < 3; ++axis) to += at[axis] * p.index_strides[axis];
+    auto* const out = reinterpret_cast<int64_t*>(address_of(launch.operands[indices_])) + to;
+    for (size_t c = 0; c < places.size(); ++c) out[static_cast<int64_t>(c) * positions.strides[1]] = places[c];
+  }
+
+  // Pools the window of the result at `at`. `src` is the first element of its line, and `at[2]` steps further.
+  void pool_window(const Plane& p, const Position& at, const void* src, void* dst, int64_t channels, int32_t* positions,
+                   Window* window) const {
+    window->find(p, desc_.attributes.pooling.op, at);
+    PoolWindow one{src, window->offsets.data(), static_cast<int64_t>(window->offsets.size()), dst, channels};
+    one.divisor = static_cast<double>(window->count);
+    one.positions = positions;
+    one.places = window->places.data();
+    one.place = at[2] * p.stride[2];
+    window_(one);
+  }
+
+  // The planes of an operand, whose rows are contiguous.
+  struct Planes {
+    bool regular = false;                         // adjacent planes have the same distance, and rows are contiguous
+    int64_t distance = 0, rows = 0, columns = 0;  // strides of planes and of rows; elements of a row
+    bool dense = false;                           // rows are adjacent
+
+    explicit Planes(const OperandShape& shape) {
+      const int64_t images = shape.dims[0], channels = shape.dims[1];
+      const int32_t last = shape.rank - 1;
+      columns = shape.dims[last];
+      rows = last > 2 ? shape.strides[last - 1] : columns;
+      if (last > 2 && shape.dims[last - 1] == 1) rows = columns;
+      if (columns != 1 && shape.strides[last] != 1) return;
+      if (last > 3 && shape.dims[2] != 1 && shape.strides[2] != rows * shape.dims[3]) return;
+      regular = channels == 1 || images == 1 || shape.strides[0] == channels * shape.strides[1];
+      distance = channels == 1 ? shape.strides[0] : shape.strides[1];
+      dense = rows == columns;
     }
   };
 
   // How planes are copied side by side: as many as a vector has lanes, for a strip of rows of DST and the rows of SRC
-  // that it reads.
+  // that it reads. With three spatial dims, a strip has the rows of one index along the first.
   struct Strips {
     int64_t lanes = 0, rows = 0, count = 0;  // lanes of DST, rows per strip, strips per plane
-    int64_t meets = 0;                       // rows of SRC that a row of DST reads
+    int64_t meets = 0;                       // rows of SRC that a row of DST reads; 3 dims: slices of SRC
     int64_t line = 0, most = 0;              // elements of a row of SRC, and of all rows that a strip reads
+    bool sliced = false;                     // there are three spatial dims
 
     // `rows` is 0 if the rows of SRC for one row of DST are too long.
-    Strips(const Plane& p, int64_t lanes) : lanes(lanes), line(p.src[2] * lanes) {
-      constexpr int64_t room = 32768;  // elements of SRC that fit in the L2 cache
-      meets = (p.kernel[1] - 1) * p.dilation[1] + 1;
-      if (p.src[0] != 1 || p.dst[0] != 1 || p.kernel[0] != 1 || line * p.dst[1] == 0 || meets > room / line) return;
+    Strips(const Plane& p, int64_t lanes, int64_t size) : lanes(lanes), line(p.src[2] * lanes) {
+      const int64_t room = 128 * 1024 / size;  // elements of SRC that fit in the L2 cache
+      sliced = p.src[0] != 1 || p.dst[0] != 1 || p.kernel[0] != 1;
+      const int axis = sliced ? 0 : 1;
+      meets = (p.kernel[axis] - 1) * p.dilation[axis] + 1;
+      if (line * p.src[1] * p.dst[1] == 0) return;
+      if (sliced) {
+        most = std::min(meets, p.src[0]) * p.src[1] * line;
+        if (most > 4 * room) return;
+        rows = p.dst[1];
+        count = p.dst[0];
+        return;
+      }
+      if (meets > room / line) return;
       rows = std::min(p.dst[1], (room / line - meets) / p.stride[1] + 1);
       count = (p.dst[1] + rows - 1) / rows;
       most = std::min(p.src[1], (rows - 1) * p.stride[1] + meets) * line;
+    }
+  };
+
+  // A strip: rows [begin, end) of DST at index z along the first of three spatial dims, and the rows [first, last) of
+  // SRC that they read.
+  struct Strip {
+    int64_t z = 0, begin, end, first, last;
+
+    Strip(const Plane& p, const Strips& strips, int64_t number) {
+      const int axis = strips.sliced ? 0 : 1;
+      z = strips.sliced ? number : 0;
+      begin = strips.sliced ? 0 : number * strips.rows;
+      end = std::min(p.dst[1], begin + strips.rows);
+      const int64_t low = strips.sliced ? z : begin, high = strips.sliced ? z : end - 1;
+      const int64_t rows = strips.sliced ? p.src[1] : 1;
+      first = std::clamp<int64_t>(low * p.stride[axis] - p.pad[axis], 0, p.src[axis]) * rows;
+      last = std::clamp<int64_t>(high * p.stride[axis] - p.pad[axis] + strips.meets, 0, p.src[axis]) * rows;
     }
   };
 
@@ -310,58 +352,70 @@ class PoolingPrimitive final : public ep_primitive {
   bool pool_side_by_side(const ep_launch& launch, const Plane& p, const OperandShape& dst,
                          const OperandShape& src) const {
     const int64_t planes = dst.dims[0] * dst.dims[1];
-    const Strips strips(p, window_.lanes);
-    const Planes from(launch, src_, src), to(launch, 0, dst);
-    if (!format_.same || planes < strips.lanes || strips.rows == 0 || from.distance == 0 || to.distance == 0)
-      return false;
-    std::optional<Planes> where;
-    if (indices_ >= 0) where.emplace(launch, indices_, shape(launch, indices_));
-    if (where && (where->distance == 0 || p.src[1] * p.src[2] > INT32_MAX)) return false;
+    const Strips strips(p, planes < kernel_.lanes ? kernel_.fewest_lanes : kernel_.lanes, format_.size);
+    const Planes from(src), to(dst), where(indices_ >= 0 ? shape(launch, indices_) : dst);
+    if (planes < strips.lanes || strips.rows == 0 || !from.regular || !to.regular || !where.regular) return false;
     const int64_t groups = (planes + strips.lanes - 1) / strips.lanes, all = groups * strips.count;
-    const int64_t work = planes * p.dst[1] * p.dst[2] * p.kernel[1] * p.kernel[2] / 12;
+    const int64_t work = planes * p.dst[0] * p.dst[1] * p.dst[2] * p.kernel[0] * p.kernel[1] * p.kernel[2] / 12;
     parallel(device->threads, work, [&](int32_t part, int32_t parts) {
-      std::vector<T> held(static_cast<size_t>(strips.most));
-      std::vector<T> results(static_cast<size_t>(strips.rows * p.dst[2] * strips.lanes));
-      std::vector<int32_t> places(where ? 2 * results.size() : 0);
+      std::vector<char> held(static_cast<size_t>(strips.most * format_.size));
+      const auto most = static_cast<size_t>(strips.rows * p.dst[2] * strips.lanes);
+      std::vector<char> results(most * static_cast<size_t>(format_.size));
+      std::vector<int32_t> places(indices_ >= 0 ? 2 * most : 0);
       for (int64_t i = all * part / parts; i < all * (part + 1) / parts; ++i) {
         const int64_t plane = i / strips.count * strips.lanes, count = std::min(strips.lanes, planes - plane);
-        const int64_t begin = i % strips.count * strips.rows, end = std::min(p.dst[1], begin + strips.rows);
-        const int64_t first = std::clamp<int64_t>(begin * p.stride[1] - p.pad[1], 0, p.src[1]);
-        const int64_t last = std::min(p.src[1], (end - 1) * p.stride[1] - p.pad[1] + strips.meets);
-        const auto* const rows = static_cast<const T*>(from.base) + plane * from.distance + first * p.src[2];
-        if (first < last) tile_(held.data(), strips.lanes, rows, from.distance, (last - first) * p.src[2], count);
-        pool_strip(p, strips, begin, end, held.data() - first * strips.line, results.data(),
-                   where ? places.data() : nullptr);
-        const int64_t done = (end - begin) * p.dst[2], offset = begin * p.dst[2];
-        T* const out = static_cast<T*>(to.base) + plane * to.distance + offset;
-        tile_(out, to.distance, results.data(), strips.lanes, count, done);
-        if (!where) continue;
-        int32_t* const turned = places.data() + results.size();
-        tile_(turned, done, places.data(), strips.lanes, count, done);
+        const Strip strip(p, strips, i % strips.count);
+        char* const source = element(launch, src_, plane * from.distance);
+        move_rows(from, source, strip.first, strip.last, held.data(), strips.lanes, count, true);
+        pool_strip(p, strips, strip, held.data() - strip.first * strips.line * format_.size, results.data(),
+                   places.data());
+        const int64_t row = strip.z * p.dst[1];
+        char* const out = element(launch, 0, plane * to.distance);
+        move_rows(to, out, row + strip.begin, row + strip.end, results.data(), strips.lanes, count, false);
+        if (indices_ < 0) continue;
+        const int64_t done = (strip.end - strip.begin) * p.dst[2];
+        int32_t* const turned = places.data() + most;
+        tile_positions_(turned, done, places.data(), strips.lanes, count, done);
+        auto* const positions = reinterpret_cast<int64_t*>(address_of(launch.operands[indices_]));
         for (int64_t k = 0; k < count; ++k) {
-          auto* const position = static_cast<int64_t*>(where->base) + (plane + k) * where->distance + offset;
-          std::copy_n(turned + k * done, done, position);
+          for (int64_t y = strip.begin; y < strip.end; ++y) {
+            std::copy_n(turned + k * done + (y - strip.begin) * p.dst[2], p.dst[2],
+                        positions + (plane + k) * where.distance + (row + y) * where.rows);
+          }
         }
       }
     });
     return true;
   }
 
-  // Pools rows [begin, end) of DST for planes that are side by side at `src`.
-  void pool_strip(const Plane& p, const Strips& strips, int64_t begin, int64_t end, const T* src, T* result,
-                  int32_t* place) const {
-    const int32_t op = desc_.attributes.pooling.op;
+  // Copies rows [first, last) of `count` planes from `base` on to lanes of `held`, or back.
+  void move_rows(const Planes& planes, char* base, int64_t first, int64_t last, char* held, int64_t lanes,
+                 int64_t count, bool to_lanes) const {
+    if (first >= last) return;
+    const int64_t rows = planes.dense ? 1 : last - first, length = planes.columns * (planes.dense ? last - first : 1);
+    for (int64_t i = 0; i < rows; ++i) {
+      char* const row = base + (first + i) * planes.rows * format_.size;
+      char* const lane = held + i * length * lanes * format_.size;
+      if (to_lanes)
+        tile_(lane, lanes, row, planes.distance, length, count);
+      else
+        tile_(row, planes.distance, lane, lanes, count, length);
+    }
+  }
+
+  // Pools the rows of a strip for planes that are side by side at `src`.
+  void pool_strip(const Plane& p, const Strips& strips, const Strip& strip, const char* src, char* result,
+                  int32_t* places) const {
     Plane wide = p;
+    wide.src_strides[0] = p.src[1] * strips.line;
     wide.src_strides[1] = strips.line;
     wide.src_strides[2] = strips.lanes;
     Window window;
-    for (int64_t y = begin; y < end; ++y) {
-      for (int64_t x = 0; x < p.dst[2]; ++x, result += strips.lanes) {
-        window.find(wide, op, {0, y, x});
-        const auto taps = static_cast<int64_t>(window.offsets.size());
-        window_.run({src + x * p.stride[2] * strips.lanes, window.offsets.data(), taps, result, strips.lanes,
-                     op != EP_POOLING_MAX, static_cast<T>(window.count), place, x * p.stride[2]});
-        if (place != nullptr) place += strips.lanes;
+    for (int64_t y = strip.begin; y < strip.end; ++y) {
+      for (int64_t x = 0; x < p.dst[2]; ++x, result += strips.lanes * format_.size) {
+        const char* const from = src + x * p.stride[2] * strips.lanes * format_.size;
+        pool_window(wide, {strip.z, y, x}, from, result, strips.lanes, places, &window);
+        if (indices_ >= 0) places += strips.lanes;
       }
     }
   }
@@ -401,22 +455,20 @@ class PoolingPrimitive final : public ep_primitive {
   }
 
   ep_primitive_desc desc_;
-  WindowKernel window_;
-  TileFunction tile_;
   RowFormat format_;
   int32_t src_;
   int32_t indices_;
+  WindowKernel kernel_;
+  WindowFunction window_;
+  TileFunction tile_, tile_positions_;
 };
 
 // The cost of operands whose elements are not contiguous along rows of the last axis or along channels: it exceeds that
 // of copying SRC and DST into rows.
 uint64_t penalty_of(const ep_primitive_desc& desc, const ep_operand_desc& src) {
   const ep_operand_desc& dst = desc.operands[0];
-  const bool positions = operand(desc, EP_ROLE_DST_INDICES) != nullptr;
   if (is_dynamic(desc)) return 0;
-  if (has_channels_innermost(RowFormat(dst.dtype), shape_of(dst, nullptr, 0), shape_of(src, nullptr, 0), positions)) {
-    return 0;
-  }
+  if (dst.dims[1] > 1 && dst.strides[1] == 1 && src.strides[1] == 1) return 0;
   uint64_t elements = 0;
   for (const ep_operand_desc* operand : {&dst, &src}) {
     const int32_t last = operand->rank - 1;
@@ -452,10 +504,10 @@ Refusal Pooling::why_not(const ep_device&, const ep_primitive_desc& desc, ep_sup
 }
 
 Refusal Pooling::simd_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info) {
-  if (desc.operands[0].dtype != EP_DTYPE_f32)
-    return Refusal::because("%s is converted before it is pooled", dtype_name(desc.operands[0].dtype));
-  if (desc.attributes.pooling.op == EP_POOLING_LP) return Refusal::because("a norm is requested");
-  if (operand(desc, EP_ROLE_DST_INDICES) != nullptr) return Refusal::because("positions are requested");
+  const ep_pooling_attributes& attributes = desc.attributes.pooling;
+  if (attributes.op == EP_POOLING_LP && attributes.p != 1 && attributes.p != 2) {
+    return Refusal::because("a norm of power %g", attributes.p);
+  }
   return why_not(device, desc, info);
 }
 
