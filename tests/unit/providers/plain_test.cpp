@@ -30,7 +30,6 @@ struct Exception {
 // The test fails for a row that is not needed.
 constexpr Exception exceptions[] = {
     {"pooling", "f64 f16 bf16", "", "", "the kernels hold f32"},
-    {"recurrent", "f64", "", "", "the kernel of a step holds f32"},
     {"batch_norm", "f64", "", "", "the kernels of rows hold f32"},
     {"layer_norm", "f64", "", "", "the kernels of rows hold f32"},
     {"rms_norm", "f64", "", "", "the kernels of rows hold f32"},
