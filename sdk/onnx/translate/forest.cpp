@@ -160,6 +160,12 @@ template <class T>
 void Forest<T>::arrange() {
   constexpr uint32_t none = ~uint32_t{0};
   std::vector<uint32_t> places(nodes_.size(), none), open(roots_.rbegin(), roots_.rend());
+  std::vector<uint32_t> depths;  // children come before their parent
+  for (const Branch& node : nodes_) {
+    const bool is_leaf = node.next[0] == depths.size();
+    depths.push_back(is_leaf ? 0 : 1 + std::max(depths[node.next[0]], depths[node.next[1]]));
+  }
+  for (const uint32_t root : roots_) depths_.push_back(depths[root]);
   std::vector<Branch> arranged;
   arranged.reserve(nodes_.size());
   while (!open.empty()) {
@@ -199,13 +205,14 @@ uint32_t step(const Branch* nodes, const T* row, uint32_t at) {
   return node.next[row[node.feature] <= node.value ? 0 : 1];
 }
 
-// Follows the walks from the nodes `at`, each through its row, until all are at a leaf. The numbers i are constants, so
-// that the places of all walks stay in registers.
+// Follows the walks from the nodes `at`, each through its row, until all are at a leaf, for about `depth` steps at
+// most. The numbers i are constants, so that the places of all walks stay in registers.
 template <class Branch, class T, size_t... i>
 void walk(const Branch* nodes, const std::array<const T*, kTogether>& rows, std::array<uint32_t, kTogether>* at,
-          std::index_sequence<i...>) {
+          uint32_t depth, std::index_sequence<i...>) {
   std::array<uint32_t, kTogether> now = *at;
-  for (uint32_t moved = 1; moved != 0;) {
+  uint32_t moved = 1;
+  for (uint32_t steps = 0; steps < depth && moved != 0; steps += 2) {
     const std::array<uint32_t, kTogether> next{step(nodes, rows[i], now[i])...};
     now = {step(nodes, rows[i], next[i])...};
     moved = ((now[i] ^ next[i]) | ...);
@@ -242,13 +249,13 @@ void Forest<T>::vote(uint32_t node, Totals* totals, int64_t row) const {
 // One tree after the other, several rows at a time; `count` is a multiple of kTogether.
 template <class T>
 void Forest<T>::score_rows(const T* rows, int64_t width, int64_t first, int64_t count, Totals* totals) const {
-  for (const uint32_t root : roots_) {
+  for (size_t tree = 0; tree < roots_.size(); ++tree) {
     for (int64_t row = 0; row < count; row += kTogether) {
       std::array<const T*, kTogether> each;
       std::array<uint32_t, kTogether> at;
-      at.fill(root);
+      at.fill(roots_[tree]);
       for (size_t i = 0; i < kTogether; ++i) each[i] = rows + (row + static_cast<int64_t>(i)) * width;
-      walk(nodes_.data(), each, &at, kWalks);
+      walk(nodes_.data(), each, &at, depths_[tree], kWalks);
       for (size_t i = 0; i < kTogether; ++i) vote(at[i], totals, first + row + static_cast<int64_t>(i));
     }
   }
@@ -262,8 +269,12 @@ void Forest<T>::score_row(const T* row, int64_t number, Totals* totals) const {
   for (size_t tree = 0; tree < roots_.size(); tree += kTogether) {
     const size_t count = std::min<size_t>(kTogether, roots_.size() - tree);
     std::array<uint32_t, kTogether> at;
-    for (size_t i = 0; i < kTogether; ++i) at[i] = roots_[tree + std::min(i, count - 1)];
-    walk(nodes_.data(), each, &at, kWalks);
+    uint32_t depth = 0;
+    for (size_t i = 0; i < kTogether; ++i) {
+      at[i] = roots_[tree + std::min(i, count - 1)];
+      depth = std::max(depth, depths_[tree + std::min(i, count - 1)]);
+    }
+    walk(nodes_.data(), each, &at, depth, kWalks);
     for (size_t i = 0; i < count; ++i) vote(at[i], totals, number);
   }
 }

@@ -75,6 +75,7 @@ class Forest {
 
   std::vector<Branch> nodes_;
   std::vector<uint32_t> roots_;
+  std::vector<uint32_t> depths_;       // by root: the most steps to a leaf
   std::vector<uint32_t> first_votes_;  // by leaf, and the number of all votes
   std::vector<Vote> votes_;
   std::vector<double> weights_;  // [leaves, targets], instead of votes_; empty if a leaf has other votes
