@@ -70,6 +70,22 @@ struct Sizes {
   int64_t rows() const { return steps * batch; }
 };
 
+// The constant weight that is packed once, the larger one; 0: none. A primitive can pack one operand.
+int32_t packed_role(const ep_primitive_desc& desc) {
+  int32_t best = 0;
+  int64_t most = 0;
+  for (const int32_t role : {EP_ROLE_WEIGHT, EP_ROLE_RECURRENT_WEIGHT}) {
+    const ep_operand_desc& weight = *operand(desc, role);
+    const int64_t elements = weight.dims[0] * weight.dims[1];
+    const bool known =
+        weight.dims[0] > 0 && weight.dims[1] > 0 && weight.strides[0] != EP_ANY && weight.strides[1] != EP_ANY;
+    if ((weight.flags & EP_OPERAND_FLAG_CONSTANT) == 0 || !known || elements <= most) continue;
+    best = role;
+    most = elements;
+  }
+  return best;
+}
+
 // The weight of a role.
 template <class T>
 Weight<T> weight_of(const ep_launch& launch, const ep_primitive_desc& desc, int32_t role, SimdLevel level, int64_t rows,
@@ -77,16 +93,16 @@ Weight<T> weight_of(const ep_launch& launch, const ep_primitive_desc& desc, int3
   const int32_t i = find_operand(desc, role);
   return Weight<T>(level, desc.attributes.recurrent,
                    shape_of(desc.operands[i], launch.shapes, static_cast<uint32_t>(i)), desc.operands[i].dtype,
-                   address_of(launch.operands[i]), rows, values);
+                   address_of(launch.operands[i]), packed_role(desc) == role, rows, values);
 }
 
-// The numbers of the packed form of the weight of a role.
+// The numbers of the weight of a role that a launch packs.
 template <class T>
-int64_t packed_values(const ep_primitive_desc& desc, const ep_shape* shapes, int32_t role, SimdLevel level,
-                      int64_t rows) {
+int64_t values_of(const ep_primitive_desc& desc, const ep_shape* shapes, int32_t role, SimdLevel level, int64_t rows) {
   const int32_t i = find_operand(desc, role);
   const OperandShape shape = shape_of(desc.operands[i], shapes, static_cast<uint32_t>(i));
-  return Weight<T>::values(level, desc.attributes.recurrent, shape, desc.operands[i].dtype, rows);
+  return Weight<T>::values(level, desc.attributes.recurrent, shape, desc.operands[i].dtype, packed_role(desc) == role,
+                           rows);
 }
 
 // One launch.
@@ -101,7 +117,7 @@ class Run {
         rule_{at_.cell, (at_.flags & EP_RECURRENT_FLAG_COUPLED) != 0, at_.clip > 0, static_cast<T>(at_.clip)},
         from_inputs_(weight_of(launch, desc, EP_ROLE_WEIGHT, level, sizes.rows(), room)),
         from_state_(weight_of(launch, desc, EP_ROLE_RECURRENT_WEIGHT, level, sizes.rows(),
-                              room + packed_values<T>(desc, launch.shapes, EP_ROLE_WEIGHT, level, sizes.rows()))),
+                              room + values_of<T>(desc, launch.shapes, EP_ROLE_WEIGHT, level, sizes.rows()))),
         src_(launch, desc, EP_ROLE_SRC, level),
         peephole_(launch, desc, EP_ROLE_PEEPHOLE, level),
         dst_(launch, desc, EP_ROLE_DST, level),
@@ -154,10 +170,10 @@ class Run {
   int64_t step() const { return from_state_.step(); }
   int64_t row() const { return s_.gates * step(); }
 
-  // The numbers of both packed weights.
+  // The numbers of both weights that a launch packs.
   static int64_t packed(const ep_primitive_desc& desc, const ep_shape* shapes, const Sizes& sizes, SimdLevel level) {
-    return packed_values<T>(desc, shapes, EP_ROLE_WEIGHT, level, sizes.rows()) +
-           packed_values<T>(desc, shapes, EP_ROLE_RECURRENT_WEIGHT, level, sizes.rows());
+    return values_of<T>(desc, shapes, EP_ROLE_WEIGHT, level, sizes.rows()) +
+           values_of<T>(desc, shapes, EP_ROLE_RECURRENT_WEIGHT, level, sizes.rows());
   }
 
   std::vector<T> state(const ep_launch& launch, const ep_primitive_desc& desc, int32_t role, SimdLevel level) const {
@@ -290,6 +306,29 @@ class RecurrentPrimitive final : public ep_primitive {
  public:
   explicit RecurrentPrimitive(const ep_primitive_desc& desc) : desc_(desc) {}
 
+  void describe(ep_primitive_info* info) const {
+    const int32_t role = packed_role(desc_);
+    if (role == 0) return;
+    const int32_t i = find_operand(desc_, role);
+    const OperandShape shape = shape_of(desc_.operands[i], nullptr, static_cast<uint32_t>(i));
+    const ep_recurrent_attributes& at = desc_.attributes.recurrent;
+    info->pack_operand = 1 + static_cast<uint32_t>(i);
+    info->pack_bytes = static_cast<uint64_t>(Weight<T>::packed_values(device->simd, at, shape)) * sizeof(T);
+    // "rec", the type, the order of the gates, and the columns of a panel
+    const int64_t order = gate_count(at.cell) * 4 + gate_block(at, 1);
+    info->pack_layout = 0x7265630000000000ULL + (sizeof(T) << 32) + (static_cast<uint64_t>(order) << 16) +
+                        static_cast<uint64_t>(recurrent_kernels<T>(device->simd).columns);
+  }
+  ep_status pack(char* dst, const char* src, ep_error**) override {
+    const int32_t i = find_operand(desc_, packed_role(desc_));
+    const OperandShape shape = shape_of(desc_.operands[i], nullptr, static_cast<uint32_t>(i));
+    constexpr int64_t many_rows = 1000;
+    Weight<T> weight(device->simd, desc_.attributes.recurrent, shape, desc_.operands[i].dtype, src, false, many_rows,
+                     reinterpret_cast<T*>(dst));
+    weight.pack(0, gate_count(desc_.attributes.recurrent.cell) * weight.per_gate());
+    return EP_STATUS_OK;
+  }
+
   bool has_workspace() const override { return true; }
   uint64_t workspace(const ep_shape* shapes) const override {
     return Run<T>::bytes(desc_, shapes, sizes_of(shapes), device->simd);
@@ -379,11 +418,22 @@ Refusal Recurrent::why_not(const ep_device&, const ep_primitive_desc& desc, ep_s
   return {};
 }
 
-Refusal Recurrent::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
+namespace {
+
+template <class T>
+void make_recurrent(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info) {
+  auto* const made = make_primitive<RecurrentPrimitive<T>>(device, desc);
+  made->describe(&info);
+  *out = made;
+}
+
+}  // namespace
+
+Refusal Recurrent::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info) {
   if (operand(desc, EP_ROLE_SRC)->dtype == EP_DTYPE_f64) {
-    *out = make_primitive<RecurrentPrimitive<double>>(device, desc);
+    make_recurrent<double>(device, desc, out, info);
   } else {
-    *out = make_primitive<RecurrentPrimitive<float>>(device, desc);
+    make_recurrent<float>(device, desc, out, info);
   }
   return {};
 }

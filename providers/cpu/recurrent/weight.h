@@ -1,5 +1,5 @@
-// Multiplies rows by a weight, gate by gate: by panels that are packed first, or, if there are few rows in all, by the
-// weight as it lies.
+// Multiplies rows by a weight, gate by gate: by panels that are packed once or at each launch, or, if there are few
+// rows in all, by the weight as it lies.
 #pragma once
 
 #include <algorithm>
@@ -28,9 +28,10 @@ inline int64_t gate_block(const ep_recurrent_attributes& at, int64_t gate) {
 template <class T>
 class Weight {
  public:
-  // `values` must hold values() numbers; it is aligned to 64 bytes. `rows`: the number of rows that will be multiplied.
+  // `values` must hold values() numbers. `rows`: the number of rows that will be multiplied. `packed`: `base` has the
+  // packed form already.
   Weight(SimdLevel level, const ep_recurrent_attributes& at, const OperandShape& shape, int32_t dtype, const char* base,
-         int64_t rows, T* values)
+         bool packed, int64_t rows, T* values)
       : kernels_(recurrent_kernels<T>(level)),
         fill_(tile_function(level, sizeof(T))),
         format_(dtype, level),
@@ -42,13 +43,18 @@ class Weight {
         depth_(shape.dims[1]),
         per_gate_(panels_of(level, width_)),
         values_(values),
+        panels_(packed ? reinterpret_cast<const T*>(base) : values),
         dot_(dtype, level),
-        packs_(!is_direct(level, shape, dtype, rows)) {}
+        packs_(!packed && !is_direct(level, shape, dtype, rows)),
+        is_direct_(!packed && !packs_) {}
 
-  // The number of numbers of the packed form.
+  // The numbers that a launch packs.
   static int64_t values(SimdLevel level, const ep_recurrent_attributes& at, const OperandShape& shape, int32_t dtype,
-                        int64_t rows) {
-    if (is_direct(level, shape, dtype, rows)) return 0;
+                        bool packed, int64_t rows) {
+    return packed || is_direct(level, shape, dtype, rows) ? 0 : packed_values(level, at, shape);
+  }
+  // The numbers of the packed form.
+  static int64_t packed_values(SimdLevel level, const ep_recurrent_attributes& at, const OperandShape& shape) {
     return shape.dims[0] / width_of(at, shape) * step_of(level, width_of(at, shape)) * shape.dims[1];
   }
   static int64_t width_of(const ep_recurrent_attributes& at, const OperandShape& shape) {
@@ -87,8 +93,8 @@ class Weight {
   // `adds`. Rows of dst are `dst_row` apart.
   void run(const T* const* rows, int64_t count, int64_t first, int64_t panels, const T* bias, bool adds, T* dst,
            int64_t dst_row) const {
-    if (!packs_) return run_dots(rows, count, first, panels, bias, adds, dst, dst_row);
-    kernels_.product({rows, count, depth_, values_ + first * columns() * depth_, panels, bias, dst, dst_row, adds});
+    if (is_direct_) return run_dots(rows, count, first, panels, bias, adds, dst, dst_row);
+    kernels_.product({rows, count, depth_, panels_ + first * columns() * depth_, panels, bias, dst, dst_row, adds});
   }
 
  private:
@@ -155,8 +161,10 @@ class Weight {
   int64_t depth_;
   int64_t per_gate_;
   T* values_;
+  const T* panels_;
   Dot dot_;
   bool packs_;
+  bool is_direct_;
 };
 
 }  // namespace tenon::provider::cpu

@@ -1,6 +1,6 @@
 // Recurrent layers on every dispatch target against the reference in double: widths and depths that end within a vector
-// and within a panel, one row and many, weights that are multiplied as they lie and packed ones, strided weights, all
-// float dtypes; NaN and denormals.
+// and within a panel, one row and many, weights that are multiplied as they lie, packed ones and constant ones, strided
+// weights, all float dtypes; NaN and denormals.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -105,14 +105,18 @@ class Recurrent : public testing::TestWithParam<const char*> {
     return out;
   }
 
-  // Runs the layer on operands of `dtype`, which T stores. `turned`: the weights are stored transposed.
+  enum class Weights : uint8_t { plain, transposed, constant };
+
+  // Runs the layer on operands of `dtype`, which T stores.
   template <class T>
   std::vector<T> run(const Layer& layer, const Sizes& s, int32_t dtype, std::vector<T> x, std::vector<T> w,
-                     std::vector<T> r, std::vector<T> bias, std::vector<T> first, bool turned) {
+                     std::vector<T> r, std::vector<T> bias, std::vector<T> first, Weights weights) {
     const int64_t rows = layer.gates * s.width;
     std::vector<T> dst(static_cast<size_t>(s.steps * s.batch * s.width));
     const auto weight = [&](int32_t role, int64_t depth, std::vector<T>* values) {
-      if (!turned) return dense(role, dtype, {rows, depth});
+      ep_operand_desc whole = dense(role, dtype, {rows, depth});
+      if (weights == Weights::constant) whole.flags |= EP_OPERAND_FLAG_CONSTANT;
+      if (weights != Weights::transposed) return whole;
       const std::vector<T> given = *values;
       for (int64_t i = 0; i < rows; ++i) {
         for (int64_t p = 0; p < depth; ++p)
@@ -134,15 +138,16 @@ class Recurrent : public testing::TestWithParam<const char*> {
   }
 
   template <class T>
-  void check(const Layer& layer, const Sizes& s, bool turned) {
+  void check(const Layer& layer, const Sizes& s, Weights weights) {
     SCOPED_TRACE(testing::Message() << "cell " << layer.cell << ", flags " << layer.flags << ", " << s.steps
                                     << " steps of " << s.batch << ", " << s.inputs << " inputs, width " << s.width
-                                    << ", " << sizeof(T) << " bytes" << (turned ? ", transposed" : ""));
+                                    << ", " << sizeof(T) << " bytes"
+                                    << ", weights " << static_cast<int>(weights));
     constexpr int32_t kDType = sizeof(T) == 4 ? EP_DTYPE_f32 : EP_DTYPE_f64;
     const int64_t rows = layer.gates * s.width;
     const auto x = random<T>(s.steps * s.batch * s.inputs), w = random<T>(rows * s.inputs),
                r = random<T>(rows * s.width), bias = random<T>(rows), first = random<T>(s.batch * s.width);
-    const std::vector<T> got = run(layer, s, kDType, x, w, r, bias, first, turned);
+    const std::vector<T> got = run(layer, s, kDType, x, w, r, bias, first, weights);
     const Numbers want = expected(layer, s, x, w, r, bias, first);
     double greatest = 1;  // results of relu grow
     for (const double value : want) greatest = std::max(greatest, std::fabs(value));
@@ -165,9 +170,9 @@ TEST_P(Recurrent, OfManySizes) {
                            {2, 7, 40, 31},
                            {3, 17, 3, 20},
                            {2, 29, 70, 9}}) {
-      for (const bool turned : {false, true}) {
-        check<float>(layer, s, turned);
-        check<double>(layer, s, turned);
+      for (const Weights weights : {Weights::plain, Weights::transposed, Weights::constant}) {
+        check<float>(layer, s, weights);
+        check<double>(layer, s, weights);
       }
     }
   }
@@ -195,9 +200,9 @@ TEST_P(Recurrent, OfNarrowFloatsRoundsOnce) {
         };
         const auto x = narrow(s.steps * s.batch * s.inputs), w = narrow(rows * s.inputs), r = narrow(rows * s.width),
                    bias = narrow(rows), first = narrow(s.batch * s.width);
-        const std::vector<uint16_t> got = run(layer, s, dtype, x, w, r, bias, first, false);
+        const std::vector<uint16_t> got = run(layer, s, dtype, x, w, r, bias, first, Weights::plain);
         const std::vector<float> want =
-            run(layer, s, EP_DTYPE_f32, wide(x), wide(w), wide(r), wide(bias), wide(first), false);
+            run(layer, s, EP_DTYPE_f32, wide(x), wide(w), wide(r), wide(bias), wide(first), Weights::plain);
         const double step = dtype == EP_DTYPE_f16 ? 1e-3 : 8e-3;
         for (size_t i = 0; i < want.size(); ++i) {
           const double number = decode_float(static_cast<DType>(dtype), got[i]), exact = static_cast<double>(want[i]);
@@ -217,7 +222,7 @@ TEST_P(Recurrent, KeepsNanAndDenormals) {
       std::vector<float> x = random<float>(s.steps * s.batch * s.inputs), bias(static_cast<size_t>(rows));
       const std::vector<float> first(static_cast<size_t>(s.batch * s.width));
       x[0] = NAN;
-      const std::vector<float> got = run(layer, s, EP_DTYPE_f32, x, w, r, bias, first, false);
+      const std::vector<float> got = run(layer, s, EP_DTYPE_f32, x, w, r, bias, first, Weights::plain);
       const size_t time = (layer.flags & EP_RECURRENT_FLAG_REVERSE) != 0 ? 0 : static_cast<size_t>(s.steps - 1);
       for (int64_t j = 0; j < s.width; ++j) {
         const size_t at = time * static_cast<size_t>(s.batch * s.width) + static_cast<size_t>(j);
@@ -233,7 +238,7 @@ TEST_P(Recurrent, KeepsNanAndDenormals) {
     const std::vector<float> first(static_cast<size_t>(s.batch * s.width));
     for (size_t i = 0; i < x.size(); i += 4) x[i] = 1e-40F;
     for (size_t i = 0; i < w.size(); i += 4) w[i] = 1;
-    const std::vector<float> got = run(layers[1], s, EP_DTYPE_f32, x, w, r, none, first, false);
+    const std::vector<float> got = run(layers[1], s, EP_DTYPE_f32, x, w, r, none, first, Weights::plain);
     for (const float value : got) EXPECT_EQ(value, 1e-40F);
   }
 }
