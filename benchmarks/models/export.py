@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Writes models of well-known shapes as PyTorch exports them, with random weights.
 
-    /usr/bin/python3 export.py FOLDER [--models resnet50,mobilenet_v2,bert_base,vit_b16,unet,llama] [--opset 14]
+    /usr/bin/python3 export.py FOLDER [--models resnet50,mobilenet_v2,bert_base,vit_b16,unet,llama,...] [--opset 14]
 
 Needs torch 1.13 or newer: Debian's python3-torch, or one in a virtual environment.
 
-The modules are written here in plain torch, so torchvision and transformers are not needed. Layer sizes are from
+The modules are written in plain torch, here and in detectors.py, speech.py and sequences.py, so torchvision and
+transformers are not needed. Layer sizes are from
 He et al. 2016 (arXiv:1512.03385), Sandler et al. 2018 (arXiv:1801.04381), Devlin et al. 2018 (arXiv:1810.04805),
 Dosovitskiy et al. 2020 (arXiv:2010.11929), Ronneberger et al. 2015 (arXiv:1505.04597; same padding and batch norms, as is
 usual today) and Touvron et al. 2023 (arXiv:2302.13971; grouped heads as in arXiv:2305.13245).
@@ -22,6 +23,10 @@ import warnings
 
 import torch
 from torch import nn
+
+import detectors
+import sequences
+import speech
 
 
 class Bottleneck(nn.Module):
@@ -286,12 +291,12 @@ def randomise(model):
     """Sets weights of unit gain and random statistics of batch norms, so that no parameter stays zero or one."""
     with torch.no_grad():
         for module in model.modules():
-            if isinstance(module, (nn.Conv2d, nn.ConvTranspose2d, nn.Linear)):
+            if isinstance(module, (nn.Conv1d, nn.Conv2d, nn.ConvTranspose2d, nn.Linear)):
                 fan_in = module.weight[0].numel()
                 if isinstance(module, nn.ConvTranspose2d):  # with stride 2 and side 2: one weight per channel and
                                                             # result
                     fan_in = module.weight.size(0)
-                module.weight.normal_(0, math.sqrt((2 if isinstance(module, nn.Conv2d) else 1) / fan_in))
+                module.weight.normal_(0, math.sqrt((1 if isinstance(module, (nn.ConvTranspose2d, nn.Linear)) else 2) / fan_in))
                 if module.bias is not None:
                     module.bias.normal_(0, 0.1)
             elif isinstance(module, nn.Embedding):
@@ -355,7 +360,7 @@ MODELS = {
     "vit_b16": lambda: image_model(ViT(), 2),
     "unet": lambda: image_model(UNet(), 1, 256),
     "llama": lambda: decoder_model(Llama()),
-}
+} | detectors.MODELS | speech.MODELS | sequences.MODELS
 
 
 def export(name, path, opset):

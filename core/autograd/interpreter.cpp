@@ -10,6 +10,7 @@
 #include "core/autograd/views.h"
 #include "core/ops/control.h"
 #include "core/ops/decompose/decompose.h"
+#include "core/ops/functors/apply.h"
 #include "core/ops/sizes.h"
 #include "core/ops/sym_call.h"
 #include "core/vm/storage.h"
@@ -178,3 +179,5 @@ void watch_process() {
 }
 
 }  // namespace tenon::autograd
+
+bool tenon::functors::wants_gradient(const Tensor& x) { return x.requires_grad() && autograd::remembers(); }

@@ -88,8 +88,7 @@ constexpr Implementation nonzero[] = {{"chunks", Nonzero::why_not, Nonzero::make
 constexpr Implementation one_hot[] = {{"lines", OneHot::why_not, OneHot::make}};
 constexpr Implementation random[] = {{"philox", Random::why_not, Random::make}};
 constexpr Implementation resize[] = {{"axes", Resize::why_not, Resize::make}};
-constexpr Implementation recurrent[] = {{"simd", Recurrent::simd_why_not, Recurrent::make},
-                                        {"plain", Recurrent::why_not, Recurrent::make}};
+constexpr Implementation recurrent[] = {{"simd", Recurrent::why_not, Recurrent::make}};
 constexpr Implementation fft[] = {{"lines", Fft::why_not, Fft::make}};
 constexpr Implementation linear_algebra[] = {{"lapack", LinearAlgebra::why_not, LinearAlgebra::make}};
 

@@ -114,15 +114,15 @@ Scalar in_dtype(const Scalar& number, DType dtype) {
 }
 
 Tensor with_history_of(const Tensor& input, Tensor result) {
-  if (!input.requires_grad() || !is_floating(result.dtype())) return result;
+  if (!wants_gradient(input) || !is_floating(result.dtype())) return result;
   return tenon::add(result, tenon::cast(tenon::sum(input), result.dtype()));
 }
 
-Tensor without_history(const Tensor& x) { return x.requires_grad() ? x.detach() : x; }
+Tensor without_history(const Tensor& x) { return wants_gradient(x) ? x.detach() : x; }
 
 Tensor at_least(const Tensor& x, double least) {
   const Tensor value = tenon::maximum(without_history(x), least);
-  if (!x.requires_grad()) return value;
+  if (!wants_gradient(x)) return value;
   return tenon::where(tenon::lt(x, least), tenon::add(tenon::sub(x, x.detach()), value), x);
 }
 

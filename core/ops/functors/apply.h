@@ -83,6 +83,9 @@ Tensor product(const Tensor& a, const Tensor& b, const Tensor& addend = {});
 // any element of `input` and are made without an op, because `input` has no elements.
 Tensor with_history_of(const Tensor& input, Tensor result);
 
+// True if ops of this thread record how `x` is used, because it wants a gradient. core/autograd defines it.
+bool wants_gradient(const Tensor& x);
+
 // `x` itself if it wants no gradient, else a tensor with the same elements and no history.
 Tensor without_history(const Tensor& x);
 

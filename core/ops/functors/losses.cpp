@@ -34,7 +34,7 @@ Tensor from_sum(const Tensor& sum, const Tensor& terms, Reduction how) {
 
 // huber of a difference that has no other user: reuses its memory, unless a gradient or a recorded program keeps it.
 Tensor huber_of(Tensor difference, double delta) {
-  const bool stays = !is_floating(difference.dtype()) || difference.requires_grad() ||
+  const bool stays = !is_floating(difference.dtype()) || wants_gradient(difference) ||
                      !current_interpreter().host_value_known(difference);
   return stays ? tenon::huber(difference, delta) : tenon::huber_(difference, delta);
 }
@@ -91,7 +91,7 @@ void require_targets(std::string_view op, const Tensor& input, int32_t axis, con
 // The weighted mean of terms whose sum is `sum`. If all weights are 0 it is NaN, and gives no gradient.
 Tensor weighed_mean(const Tensor& sum, const Tensor& weights) {
   const Tensor whole = tenon::sum(weights);
-  if (!sum.requires_grad()) return sum / whole;
+  if (!wants_gradient(sum)) return sum / whole;
   const Tensor none = tenon::eq(whole, 0);
   return tenon::where(none, Scalar(std::nan("")), sum / tenon::where(none, Scalar(1), whole));
 }

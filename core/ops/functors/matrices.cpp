@@ -104,7 +104,7 @@ Tensor diag_embed(const Tensor& input, int64_t offset, int64_t dim1, int64_t dim
   const int64_t side = length + std::abs(offset);
   const int64_t axes[] = {first, second}, last[] = {-2, -1};
   // Writes into zeros, unless a gradient or a recorded program needs a value, or the elements are on other ranks.
-  const bool plain = !input.requires_grad() && !is_elsewhere(input);
+  const bool plain = !wants_gradient(input) && !is_elsewhere(input);
   if (input.rank() == 1 && plain && current_interpreter().host_value_known(input)) {
     const Tensor matrix = tenon::zeros({side, side}, input.dtype(), input.device());
     if (current_interpreter().host_value_known(matrix)) {

@@ -201,7 +201,7 @@ std::tuple<Tensor, Tensor> median(const Tensor& input, int64_t dim, bool keepdim
 Tensor median(const Tensor& input) {
   require_defined("median", "input", input);
   const Tensor value = std::get<0>(tenon::median(tenon::reshape(without_history(input), -1), 0));
-  if (!input.requires_grad()) return value;
+  if (!wants_gradient(input)) return value;
   const Tensor above = tenon::gt(input, value);
   return tenon::amax(tenon::where(above, Scalar(-std::numeric_limits<double>::infinity()), input));
 }

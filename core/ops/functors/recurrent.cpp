@@ -68,10 +68,10 @@ struct State {
   Tensor output, hidden, cell;
 };
 
-bool wants_gradient(const Tensor& input, const Layer& layer, const Tensor& hidden, const Tensor& cell) {
+bool records_steps(const Tensor& input, const Layer& layer, const Tensor& hidden, const Tensor& cell) {
   for (const Tensor* tensor :
        {&input, &layer.weight, &layer.recurrent_weight, &layer.bias, &layer.recurrent_bias, &hidden, &cell}) {
-    if (tensor->defined() && tensor->requires_grad()) return true;
+    if (tensor->defined() && wants_gradient(*tensor)) return true;
   }
   return false;
 }
@@ -112,7 +112,7 @@ State in_steps(int32_t cell, const Tensor& input, const Layer& layer, const Tens
 
 State run_layer(int32_t cell, const Tensor& input, const Layer& layer, const Tensor& hidden, const Tensor& state,
                 bool reverse) {
-  if (wants_gradient(input, layer, hidden, state)) return in_steps(cell, input, layer, hidden, state, reverse);
+  if (records_steps(input, layer, hidden, state)) return in_steps(cell, input, layer, hidden, state, reverse);
   if (cell == EP_CELL_LSTM) {
     auto [output, h, c] =
         tenon::lstm_layer(input, layer.weight, layer.recurrent_weight, layer.bias, layer.recurrent_bias, hidden, state,

@@ -133,14 +133,14 @@ static Tensor elements_at(const Tensor& input, int64_t dim, const Tensor& positi
 Tensor max(const Tensor& input) { return tenon::amax(input); }
 std::tuple<Tensor, Tensor> max(const Tensor& input, int64_t dim, bool keepdim) {
   const Tensor position = tenon::argmax(input, dim, keepdim);
-  if (input.requires_grad()) return {elements_at(input, dim, position, keepdim), position};
+  if (wants_gradient(input)) return {elements_at(input, dim, position, keepdim), position};
   return {tenon::amax(input, dim, keepdim), position};
 }
 Tensor max(const Tensor& input, const Tensor& other) { return tenon::maximum(input, other); }
 Tensor min(const Tensor& input) { return tenon::amin(input); }
 std::tuple<Tensor, Tensor> min(const Tensor& input, int64_t dim, bool keepdim) {
   const Tensor position = tenon::argmin(input, dim, keepdim);
-  if (input.requires_grad()) return {elements_at(input, dim, position, keepdim), position};
+  if (wants_gradient(input)) return {elements_at(input, dim, position, keepdim), position};
   return {tenon::amin(input, dim, keepdim), position};
 }
 Tensor min(const Tensor& input, const Tensor& other) { return tenon::minimum(input, other); }

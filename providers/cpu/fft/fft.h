@@ -1,5 +1,5 @@
-// fft. Three or more lines whose length has no prime factor above 13 are transformed together, one line per vector
-// lane. Other lines use KissFFT one by one, in f64 for every dtype, because its f32 factors are not accurate enough.
+// fft. Lines of a length without a large prime factor are transformed together, one line per vector lane, if there are
+// enough of them. Other lines are transformed one by one. f16 and bf16 compute in f32.
 #pragma once
 
 #include "providers/cpu/primitive.h"

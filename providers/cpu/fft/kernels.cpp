@@ -72,13 +72,13 @@ HWY_INLINE Value<T> times(Value<T> x, const T* root) {
 }
 
 template <class T>
-HWY_INLINE void butterfly(Value<T> (&x)[2], const T*, int64_t) {
+HWY_INLINE void butterfly(Value<T> (&x)[2]) {
   const Value<T> a = x[0];
   x[0] = sum(a, x[1]);
   x[1] = difference(a, x[1]);
 }
 template <class T>
-HWY_INLINE void butterfly(Value<T> (&x)[3], const T*, int64_t) {
+HWY_INLINE void butterfly(Value<T> (&x)[3]) {
   const Value<T> both = sum(x[1], x[2]);
   const Value<T> side = turned(scaled(difference(x[1], x[2]), static_cast<T>(0.86602540378443864676)));
   const Value<T> middle = difference(x[0], scaled(both, T(0.5)));
@@ -87,7 +87,7 @@ HWY_INLINE void butterfly(Value<T> (&x)[3], const T*, int64_t) {
   x[2] = difference(middle, side);
 }
 template <class T>
-HWY_INLINE void butterfly(Value<T> (&x)[4], const T*, int64_t) {
+HWY_INLINE void butterfly(Value<T> (&x)[4]) {
   const Value<T> a = sum(x[0], x[2]), b = difference(x[0], x[2]);
   const Value<T> c = sum(x[1], x[3]), e = turned(difference(x[1], x[3]));
   x[0] = sum(a, c);
@@ -96,12 +96,12 @@ HWY_INLINE void butterfly(Value<T> (&x)[4], const T*, int64_t) {
   x[3] = difference(b, e);
 }
 template <class T>
-HWY_INLINE void butterfly(Value<T> (&x)[8], const T* roots, int64_t step) {
+HWY_INLINE void butterfly(Value<T> (&x)[8]) {
   constexpr T side = static_cast<T>(0.70710678118654752440);
   Value<T> even[4] = {x[0], x[2], x[4], x[6]};
   Value<T> odd[4] = {x[1], x[3], x[5], x[7]};
-  butterfly(even, roots, step);
-  butterfly(odd, roots, step);
+  butterfly(even);
+  butterfly(odd);
   const auto eighth = [](Value<T> y) {  // times the root exp(-2 pi i / 8)
     return scaled(Value<T>{hn::Add(y.re, y.im), hn::Sub(y.im, y.re)}, side);
   };
@@ -112,7 +112,7 @@ HWY_INLINE void butterfly(Value<T> (&x)[8], const T* roots, int64_t step) {
   }
 }
 template <class T>
-HWY_INLINE void butterfly(Value<T> (&x)[5], const T*, int64_t) {
+HWY_INLINE void butterfly(Value<T> (&x)[5]) {
   constexpr T c1 = static_cast<T>(0.30901699437494742410), c2 = static_cast<T>(-0.80901699437494742410);
   constexpr T s1 = static_cast<T>(0.95105651629515357212), s2 = static_cast<T>(0.58778525229247312917);
   const Value<T> a = sum(x[1], x[4]), b = sum(x[2], x[3]);
@@ -127,19 +127,6 @@ HWY_INLINE void butterfly(Value<T> (&x)[5], const T*, int64_t) {
   x[3] = difference(far, other);
   x[4] = difference(near, side);
 }
-// A butterfly of any radix. `step` is the number of the root exp(-2 pi i / radix).
-template <class T, size_t radix>
-HWY_INLINE void butterfly(Value<T> (&x)[radix], const T* roots, int64_t step) {
-  Value<T> y[radix];
-  for (size_t j = 0; j < radix; ++j) {
-    y[j] = x[0];
-    for (size_t b = 1; b < radix; ++b) {
-      y[j] = sum(y[j], times(x[b], roots + 2 * step * static_cast<int64_t>(j * b % radix)));
-    }
-  }
-  std::copy(y, y + radix, x);
-}
-
 // One pass, as in pocketfft. `before` is the product of the radices of earlier passes.
 template <int radix, class T>
 void pass(const FftPlan<T>& plan, int64_t before, Complex<T> in, Complex<T> out) {
@@ -150,7 +137,7 @@ void pass(const FftPlan<T>& plan, int64_t before, Complex<T> in, Complex<T> out)
     for (int64_t i = 0; i < inner; ++i) {
       Value<T> x[radix];
       for (int b = 0; b < radix; ++b) x[b] = load(in, (i + inner * (b + radix * k)) * lanes);
-      butterfly(x, roots, plan.length / radix);
+      butterfly(x);
       store(x[0], out, (i + inner * k) * lanes);
       for (int j = 1; j < radix; ++j) {
         const Value<T> y = i == 0 ? x[j] : times(x[j], roots + 2 * j * before * i);
@@ -160,19 +147,87 @@ void pass(const FftPlan<T>& plan, int64_t before, Complex<T> in, Complex<T> out)
   }
 }
 
+// The sums of `count` adjacent results of a butterfly: x0 + sum of root * x[b] over all b > 0. For each pair of inputs
+// b and radix - b, `sums` and `sides` hold their sum and difference, which are multiplied by the cosine and the sine.
+template <int count, class T>
+HWY_INLINE void odd_sums(Value<T> x0, const Value<T>* sums, const Value<T>* sides, int64_t half, const T* roots,
+                         int64_t first, int64_t step, int64_t end, Value<T>* low, Value<T>* high) {
+  const D<T> d;
+  Value<T> middle[count], side[count];
+  int64_t at[count];  // in `roots`
+  for (int r = 0; r < count; ++r) {
+    middle[r] = x0;
+    side[r] = {hn::Zero(d), hn::Zero(d)};
+    at[r] = 0;
+  }
+  for (int64_t b = 0; b < half; ++b) {
+    for (int r = 0; r < count; ++r) {
+      at[r] += (first + r) * step;
+      if (at[r] >= end) at[r] -= end;
+      const V<T> c = hn::Set(d, roots[at[r]]), s = hn::Set(d, roots[at[r] + 1]);
+      middle[r] = {hn::MulAdd(sums[b].re, c, middle[r].re), hn::MulAdd(sums[b].im, c, middle[r].im)};
+      side[r] = {hn::MulAdd(sides[b].re, s, side[r].re), hn::MulAdd(sides[b].im, s, side[r].im)};
+    }
+  }
+  for (int r = 0; r < count; ++r) {
+    low[r] = {hn::Sub(middle[r].re, side[r].im), hn::Add(middle[r].im, side[r].re)};
+    high[r] = {hn::Add(middle[r].re, side[r].im), hn::Sub(middle[r].im, side[r].re)};
+  }
+}
+
+// One pass of an odd prime; `fixed` is 0 if the compiler does not know it.
+template <int64_t fixed, class T>
+void odd_pass(const FftPlan<T>& plan, int64_t given, int64_t before, Complex<T> in, Complex<T> out) {
+  const int64_t radix = fixed == 0 ? given : fixed, half = radix / 2;
+  const int64_t lanes = lanes_of<T>(), inner = plan.length / (before * radix), end = 2 * plan.length;
+  const T* const roots = plan.roots.data();
+  Value<T> sums[fft_greatest_factor / 2], sides[fft_greatest_factor / 2];
+  for (int64_t k = 0; k < before; ++k) {
+    for (int64_t i = 0; i < inner; ++i) {
+      const auto input = [&](int64_t b) { return load(in, (i + inner * (b + radix * k)) * lanes); };
+      const auto result = [&](Value<T> y, int64_t j) {
+        if (i != 0) y = times(y, roots + 2 * j * before * i);
+        store(y, out, (i + inner * (k + before * j)) * lanes);
+      };
+      const Value<T> x0 = input(0);
+      Value<T> all = x0;
+      for (int64_t b = 0; b < half; ++b) {
+        const Value<T> x = input(b + 1), y = input(radix - 1 - b);
+        sums[b] = sum(x, y);
+        sides[b] = difference(x, y);
+        all = sum(all, sums[b]);
+      }
+      store(all, out, (i + inner * k) * lanes);
+      const int64_t step = end / radix;
+      Value<T> low[2], high[2];
+      int64_t j = 1;
+      for (; j < half; j += 2) {
+        odd_sums<2>(x0, sums, sides, half, roots, j, step, end, low, high);
+        for (int r = 0; r < 2; ++r) {
+          result(low[r], j + r);
+          result(high[r], radix - j - r);
+        }
+      }
+      if (j > half) continue;
+      odd_sums<1>(x0, sums, sides, half, roots, j, step, end, low, high);
+      result(low[0], j);
+      result(high[0], radix - j);
+    }
+  }
+}
+
 template <class T>
-using Pass = void (*)(const FftPlan<T>&, int64_t, Complex<T>, Complex<T>);
-template <class T>
-Pass<T> pass_of(int64_t radix) {
+void run_pass(const FftPlan<T>& plan, int64_t radix, int64_t before, Complex<T> in, Complex<T> out) {
   switch (radix) {
-    case 2: return pass<2, T>;
-    case 3: return pass<3, T>;
-    case 4: return pass<4, T>;
-    case 5: return pass<5, T>;
-    case 7: return pass<7, T>;
-    case 8: return pass<8, T>;
-    case 11: return pass<11, T>;
-    default: return pass<13, T>;
+    case 2: return pass<2>(plan, before, in, out);
+    case 3: return pass<3>(plan, before, in, out);
+    case 4: return pass<4>(plan, before, in, out);
+    case 5: return pass<5>(plan, before, in, out);
+    case 7: return odd_pass<7>(plan, radix, before, in, out);
+    case 8: return pass<8>(plan, before, in, out);
+    case 11: return odd_pass<11>(plan, radix, before, in, out);
+    case 13: return odd_pass<13>(plan, radix, before, in, out);
+    default: return odd_pass<0>(plan, radix, before, in, out);
   }
 }
 
@@ -222,33 +277,39 @@ HWY_INLINE void turn(V<T> (&x)[piece<T>]) {
 }
 #endif
 
-// Returns the position of number i of the lines. For pairs, every second number is an imaginary part.
+// What a line holds: real numbers, complex numbers, or real numbers two of which make a complex one.
+enum class Kind : uint8_t { REAL, PAIRS, NEIGHBOURS };
+
+// Returns the position of number i of the lines. Unless they are real, every second number is an imaginary part.
 template <class T>
-HWY_INLINE T* place_of(Complex<T> numbers, int64_t i, bool pairs) {
-  if (!pairs) return numbers.re + i * lanes_of<T>();
+HWY_INLINE T* place_of(Complex<T> numbers, int64_t i, Kind kind) {
+  if (kind == Kind::REAL) return numbers.re + i * lanes_of<T>();
   return (i % 2 == 0 ? numbers.re : numbers.im) + i / 2 * lanes_of<T>();
 }
 
-// Loads the n numbers, or pairs, of every line. If step > 0, the lines are adjacent, and the next numbers of all lines
-// are `step` further.
+// Loads the n real or complex numbers of every line. If step > 0, the lines are adjacent, and the next numbers of all
+// lines are `step` further.
 template <class T>
-HWY_INLINE void gather_lines(const T* const* src, int64_t step, int64_t n, Complex<T> to, bool pairs) {
+HWY_INLINE void gather_lines(const T* const* src, int64_t step, int64_t n, Complex<T> to, Kind kind) {
   const D<T> d;
   const int64_t lanes = lanes_of<T>();
   if (step > 0) {
     for (int64_t i = 0; i < n; ++i) {
-      V<T> re, im;
-      if (pairs) {
+      V<T> re, im = hn::Zero(d);
+      if (kind == Kind::PAIRS) {
         hn::LoadInterleaved2(d, src[0] + i * step, re, im);
-        hn::StoreU(im, d, to.im + i * lanes);
+      } else if (kind == Kind::NEIGHBOURS) {
+        re = hn::LoadU(d, src[0] + 2 * i * step);
+        im = hn::LoadU(d, src[0] + (2 * i + 1) * step);
       } else {
         re = hn::LoadU(d, src[0] + i * step);
       }
-      hn::StoreU(re, d, to.re + i * lanes);
+      store(Value<T>{re, im}, to, i * lanes);
     }
     return;
   }
-  const int64_t count = pairs ? 2 * n : n;
+  const int64_t count = kind == Kind::REAL ? n : 2 * n;
+  if (kind == Kind::REAL) std::fill_n(to.im, n * lanes, T{0});
   int64_t i = 0;
 #if HWY_TARGET != HWY_SCALAR
   for (; i + lanes <= count; i += lanes) {
@@ -261,33 +322,50 @@ HWY_INLINE void gather_lines(const T* const* src, int64_t step, int64_t n, Compl
       V<T> x[piece<T>];
       for (int64_t k = 0; k < piece<T>; ++k) x[k] = y[k][j];
       turn<T>(x);
-      for (int64_t k = 0; k < piece<T>; ++k) hn::StoreU(x[k], d, place_of(to, i + j * piece<T> + k, pairs));
+      for (int64_t k = 0; k < piece<T>; ++k) hn::StoreU(x[k], d, place_of(to, i + j * piece<T> + k, kind));
     }
   }
 #endif
   for (; i < count; ++i) {
-    T* const place = place_of(to, i, pairs);
+    T* const place = place_of(to, i, kind);
     for (int64_t l = 0; l < lanes; ++l) place[l] = src[l][i];
   }
 }
-// Stores what the function above loads, times `scale`.
+// Stores the n pairs of adjacent lines times their factors, or times the conjugates of these.
 template <class T>
-HWY_INLINE void scatter_lines(Complex<T> from, int64_t n, T* const* dst, int64_t step, bool pairs, T scale) {
+HWY_INLINE void scatter_products(Complex<T> from, int64_t n, const FftLines<T>& lines) {
+  const D<T> d;
+  for (int64_t i = 0; i < n; ++i) {
+    const Value<T> x = load(from, i * lanes_of<T>());
+    V<T> c, s;
+    hn::LoadInterleaved2(d, lines.factors + i * lines.dst_step, c, s);
+    if (lines.inverse) s = hn::Neg(s);
+    const V<T> re = hn::MulSub(x.re, c, hn::Mul(x.im, s)), im = hn::MulAdd(x.re, s, hn::Mul(x.im, c));
+    hn::StoreInterleaved2(re, im, d, lines.dst[0] + i * lines.dst_step);
+  }
+}
+// Stores what gather_lines() loads, times `scale`.
+template <class T>
+HWY_INLINE void scatter_lines(Complex<T> from, int64_t n, T* const* dst, int64_t step, Kind kind, T scale) {
   const D<T> d;
   const int64_t lanes = lanes_of<T>();
   const V<T> factor = hn::Set(d, scale);
   if (step > 0) {
     for (int64_t i = 0; i < n; ++i) {
       const V<T> re = hn::Mul(hn::LoadU(d, from.re + i * lanes), factor);
-      if (pairs) {
-        hn::StoreInterleaved2(re, hn::Mul(hn::LoadU(d, from.im + i * lanes), factor), d, dst[0] + i * step);
+      const V<T> im = hn::Mul(hn::LoadU(d, from.im + i * lanes), factor);
+      if (kind == Kind::PAIRS) {
+        hn::StoreInterleaved2(re, im, d, dst[0] + i * step);
+      } else if (kind == Kind::NEIGHBOURS) {
+        hn::StoreU(re, d, dst[0] + 2 * i * step);
+        hn::StoreU(im, d, dst[0] + (2 * i + 1) * step);
       } else {
         hn::StoreU(re, d, dst[0] + i * step);
       }
     }
     return;
   }
-  const int64_t count = pairs ? 2 * n : n;
+  const int64_t count = kind == Kind::REAL ? n : 2 * n;
   int64_t i = 0;
 #if HWY_TARGET != HWY_SCALAR
   for (; i + lanes <= count; i += lanes) {
@@ -295,7 +373,7 @@ HWY_INLINE void scatter_lines(Complex<T> from, int64_t n, T* const* dst, int64_t
     for (int64_t j = 0; j < pieces<T>; ++j) {
       V<T> x[piece<T>];
       for (int64_t k = 0; k < piece<T>; ++k)
-        x[k] = hn::Mul(hn::LoadU(d, place_of(from, i + j * piece<T> + k, pairs)), factor);
+        x[k] = hn::Mul(hn::LoadU(d, place_of(from, i + j * piece<T> + k, kind)), factor);
       turn<T>(x);
       for (int64_t k = 0; k < piece<T>; ++k) y[k][j] = x[k];
     }
@@ -306,34 +384,48 @@ HWY_INLINE void scatter_lines(Complex<T> from, int64_t n, T* const* dst, int64_t
   }
 #endif
   for (; i < count; ++i) {
-    const T* const place = place_of(from, i, pairs);
+    const T* const place = place_of(from, i, kind);
     for (int64_t l = 0; l < lanes; ++l) dst[l][i] = place[l] * scale;
   }
 }
 
-// Combines the half spectra a and b of real lines into z = a + i b, for all frequencies.
-template <class T>
-void join_halves(Complex<T> a, Complex<T> b, int64_t n, Complex<T> z) {
+// Numbers k and half - k of a spectrum, x and y: their sum and difference, where y is conjugated, the difference being
+// multiplied by the root and by -i, or by i if it `joins`. The results are sum + difference for k, and for half - k the
+// conjugate of sum - difference.
+template <bool joins, class Vector>
+HWY_INLINE void combine(Vector* re, Vector* im, Vector* far_re, Vector* far_im, Vector c, Vector s) {
+  const Vector sum = hn::Add(*re, *far_re), side = hn::Sub(*im, *far_im);
+  const Vector p = hn::Sub(*re, *far_re), q = hn::Add(*im, *far_im);
+  Vector left = hn::MulAdd(p, s, hn::Mul(q, c)), up = hn::MulSub(q, s, hn::Mul(p, c));
+  if (joins) {
+    left = hn::Neg(left);
+    up = hn::Neg(up);
+  }
+  *re = hn::Add(sum, left);
+  *im = hn::Add(side, up);
+  *far_re = hn::Sub(sum, left);
+  *far_im = hn::Sub(up, side);
+}
+// Combines all pairs of lines of `half` numbers; `to` has one number more if it does not join, `from` otherwise.
+template <bool joins, class T>
+void halves_of(Complex<T> from, int64_t half, const T* roots, bool inverse, Complex<T> to) {
   const D<T> d;
   const int64_t lanes = lanes_of<T>();
-  for (int64_t k = 0; k <= n / 2; ++k) {
-    Value<T> x = load(a, k * lanes), y = load(b, k * lanes);
-    if (k == 0 || 2 * k == n) x.im = y.im = hn::Zero(d);  // zero for real lines
-    const Value<T> left = {hn::Sub(x.re, y.im), hn::Add(x.im, y.re)};
-    const Value<T> right = {hn::Add(x.re, y.im), hn::Sub(y.re, x.im)};
-    store(left, z, k * lanes);
-    if (k != 0) store(right, z, (n - k) * lanes);
+  const Value<T> first = load(from, 0);
+  const V<T> zero = hn::Zero(d);
+  if (joins) {
+    const V<T> last = load(from, half * lanes).re;
+    store(Value<T>{hn::Add(first.re, last), hn::Sub(first.re, last)}, to, 0);
+  } else {
+    store(Value<T>{hn::Add(first.re, first.im), zero}, to, 0);
+    store(Value<T>{hn::Sub(first.re, first.im), zero}, to, half * lanes);
   }
-}
-// Splits the spectrum z of complex lines into the half spectra of their parts.
-template <class T>
-void split_halves(Complex<T> z, int64_t n, Complex<T> a, Complex<T> b) {
-  const int64_t lanes = lanes_of<T>();
-  const T half{0.5};
-  for (int64_t k = 0; k <= n / 2; ++k) {
-    const Value<T> x = load(z, k * lanes), y = load(z, (k == 0 ? 0 : n - k) * lanes);
-    store(scaled(Value<T>{hn::Add(x.re, y.re), hn::Sub(x.im, y.im)}, half), a, k * lanes);
-    store(scaled(Value<T>{hn::Add(x.im, y.im), hn::Sub(y.re, x.re)}, half), b, k * lanes);
+  for (int64_t k = 1; k <= half / 2; ++k) {
+    Value<T> x = load(from, k * lanes), y = load(from, (half - k) * lanes);
+    const V<T> s = hn::Set(d, inverse ? -roots[2 * k + 1] : roots[2 * k + 1]);
+    combine<joins>(&x.re, &x.im, &y.re, &y.im, hn::Set(d, roots[2 * k]), s);
+    store(joins ? x : scaled(x, T{0.5}), to, k * lanes);
+    store(joins ? y : scaled(y, T{0.5}), to, (half - k) * lanes);
   }
 }
 
@@ -345,7 +437,7 @@ Complex<T> transform(const FftPlan<T>& plan, bool inverse, Complex<T> from, Comp
   }
   int64_t before = 1;
   for (const int64_t radix : plan.radices) {
-    pass_of<T>(radix)(plan, before, from, other);
+    run_pass(plan, radix, before, from, other);
     std::swap(from, other);
     before *= radix;
   }
@@ -359,40 +451,107 @@ void run(const FftPlan<T>& plan, const FftLines<T>& lines) {
   const int64_t size = (n + 2) * lanes;
   const Complex<T> x = {lines.room, lines.room + size};
   const Complex<T> y = {lines.room + 2 * size, lines.room + 3 * size};
-  const int64_t half = n / 2 + 1;
-  // Two half spectra need the memory of a full one plus two numbers.
-  const auto parts_of = [&](Complex<T> whole) {
-    return std::pair(Complex<T>{whole.re, whole.re + half * lanes}, Complex<T>{whole.im, whole.im + half * lanes});
-  };
   if (lines.form == FftForm::COMPLEX) {
-    gather_lines(lines.src, lines.src_step, n, x, true);
-    scatter_lines(transform(plan, lines.inverse, x, y), n, lines.dst, lines.dst_step, true, lines.scale);
-    return;
-  }
-  if (lines.form == FftForm::REAL_TO_HALF) {
-    gather_lines(lines.src, lines.src_step, n, x, false);
-    gather_lines(lines.src + lanes, lines.src_step, n, Complex<T>{x.im, x.re}, false);
+    gather_lines(lines.src, lines.src_step, n, x, Kind::PAIRS);
     const Complex<T> z = transform(plan, lines.inverse, x, y);
-    const bool in_x = std::min(z.re, z.im) == x.re;
-    const auto [a, b] = parts_of(in_x ? y : x);
-    split_halves(z, n, a, b);
-    scatter_lines(a, half, lines.dst, lines.dst_step, true, lines.scale);
-    scatter_lines(b, half, lines.dst + lanes, lines.dst_step, true, lines.scale);
-    return;
+    if (lines.factors != nullptr) return scatter_products(z, n, lines);
+    return scatter_lines(z, n, lines.dst, lines.dst_step, Kind::PAIRS, lines.scale);
   }
-  const auto [a, b] = parts_of(y);
-  gather_lines(lines.src, lines.src_step, half, a, true);
-  gather_lines(lines.src + lanes, lines.src_step, half, b, true);
-  join_halves(a, b, n, x);
-  const Complex<T> z = transform(plan, lines.inverse, x, y);
-  scatter_lines(z, n, lines.dst, lines.dst_step, false, lines.scale);
-  scatter_lines(Complex<T>{z.im, z.re}, n, lines.dst + lanes, lines.dst_step, false, lines.scale);
+  const bool even = lines.half_roots != nullptr;
+  if (lines.form == FftForm::REAL_TO_HALF) {
+    gather_lines(lines.src, lines.src_step, n, x, even ? Kind::NEIGHBOURS : Kind::REAL);
+    const Complex<T> z = transform(plan, lines.inverse, x, y);
+    const Complex<T> other = z.re == x.re ? y : x;
+    if (even) halves_of<false>(z, n, lines.half_roots, lines.inverse, other);
+    if (!even) std::fill_n(z.im, lanes, T{0});
+    return scatter_lines(even ? other : z, even ? n + 1 : n / 2 + 1, lines.dst, lines.dst_step, Kind::PAIRS,
+                         lines.scale);
+  }
+  gather_lines(lines.src, lines.src_step, even ? n + 1 : n / 2 + 1, even ? y : x, Kind::PAIRS);
+  if (even) {
+    halves_of<true>(y, n, lines.half_roots, lines.inverse, x);
+  } else {
+    std::fill_n(x.im, lanes, T{0});
+    for (int64_t k = 1; k <= n / 2; ++k) {
+      const Value<T> value = load(x, k * lanes);
+      store(Value<T>{value.re, hn::Neg(value.im)}, x, (n - k) * lanes);
+    }
+  }
+  scatter_lines(transform(plan, lines.inverse, x, y), n, lines.dst, lines.dst_step,
+                even ? Kind::NEIGHBOURS : Kind::REAL, lines.scale);
+}
+
+template <class Tag, class T>
+HWY_INLINE void multiply_from(Tag d, const T* a, const T* b, bool conjugate, T scale, T* dst, int64_t* i,
+                              int64_t count) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto factor = hn::Set(d, scale), sign = hn::Set(d, conjugate ? -scale : scale);
+  for (; *i + lanes <= count; *i += lanes) {
+    hn::Vec<Tag> x, y, c, s;
+    hn::LoadInterleaved2(d, a + 2 * *i, x, y);
+    hn::LoadInterleaved2(d, b + 2 * *i, c, s);
+    c = hn::Mul(c, factor);
+    s = hn::Mul(s, sign);
+    hn::StoreInterleaved2(hn::MulSub(x, c, hn::Mul(y, s)), hn::MulAdd(x, s, hn::Mul(y, c)), d, dst + 2 * *i);
+  }
+}
+template <class T>
+void multiply(const T* a, const T* b, bool conjugate, T scale, T* dst, int64_t count) {
+  int64_t i = 0;
+  multiply_from(D<T>(), a, b, conjugate, scale, dst, &i, count);
+  multiply_from(hn::CappedTag<T, 1>(), a, b, conjugate, scale, dst, &i, count);
+}
+
+// Pairs k and half - k of a spectrum, for as many k from `*at` on as fill vectors. `joins`: as in FftKernels::join,
+// otherwise as in FftKernels::split.
+template <bool joins, class Tag, class T>
+HWY_INLINE void halves_from(Tag d, const FftHalves<T>& halves, const T* src, T* dst, int64_t* at) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const bool turns_back = halves.inverse;
+  const auto factor = hn::Set(d, halves.scale);
+  for (; *at + lanes - 1 <= halves.half / 2; *at += lanes) {
+    const int64_t near = 2 * *at, far = 2 * (halves.half - *at - lanes + 1);
+    hn::Vec<Tag> x, y, u, v, c, s;
+    hn::LoadInterleaved2(d, src + near, x, y);
+    hn::LoadInterleaved2(d, src + far, u, v);
+    hn::LoadInterleaved2(d, halves.roots + near, c, s);
+    if (turns_back) s = hn::Neg(s);
+    u = hn::Reverse(d, u);
+    v = hn::Reverse(d, v);
+    combine<joins>(&x, &y, &u, &v, c, s);
+    hn::StoreInterleaved2(hn::Mul(x, factor), hn::Mul(y, factor), d, dst + near);
+    hn::StoreInterleaved2(hn::Reverse(d, hn::Mul(u, factor)), hn::Reverse(d, hn::Mul(v, factor)), d, dst + far);
+  }
+}
+template <class T>
+void split(const FftHalves<T>& halves, const T* src, T* dst) {
+  FftHalves<T> by_two = halves;
+  by_two.scale *= T{0.5};
+  dst[0] = halves.scale * (src[0] + src[1]);
+  dst[2 * halves.half] = halves.scale * (src[0] - src[1]);
+  dst[1] = dst[2 * halves.half + 1] = 0;
+  int64_t at = 1;
+  halves_from<false>(D<T>(), by_two, src, dst, &at);
+  halves_from<false>(hn::CappedTag<T, 1>(), by_two, src, dst, &at);
+}
+template <class T>
+void join(const FftHalves<T>& halves, const T* src, T* dst) {
+  dst[0] = halves.scale * (src[0] + src[2 * halves.half]);
+  dst[1] = halves.scale * (src[0] - src[2 * halves.half]);
+  int64_t at = 1;
+  halves_from<true>(D<T>(), halves, src, dst, &at);
+  halves_from<true>(hn::CappedTag<T, 1>(), halves, src, dst, &at);
+}
+
+template <class T>
+FftKernels<T> kernels() {
+  return {lanes_of<T>(), run<T>, multiply<T>, split<T>, join<T>};
 }
 
 }  // namespace
 
-FftKernels<float> fft_kernels_f32() { return {lanes_of<float>(), run<float>}; }
-FftKernels<double> fft_kernels_f64() { return {lanes_of<double>(), run<double>}; }
+FftKernels<float> fft_kernels_f32() { return kernels<float>(); }
+FftKernels<double> fft_kernels_f64() { return kernels<double>(); }
 
 }  // namespace tenon::provider::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -404,13 +563,20 @@ HWY_AFTER_NAMESPACE();
 
 namespace tenon::provider::cpu {
 
-template <class T>
-FftPlan<T>::FftPlan(int64_t n) : length(n) {
+std::vector<int64_t> fft_radices(int64_t n) {
+  std::vector<int64_t> radices;
   int64_t rest = n;
   for (; rest % 8 == 0 && rest / 8 % 4 != 2; rest /= 8) radices.push_back(8);  // 16 is split as 4 times 4
-  for (const int64_t radix : fft_radices) {
-    for (; rest % radix == 0; rest /= radix) radices.push_back(radix);
+  for (; rest % 4 == 0; rest /= 4) radices.push_back(4);
+  for (int64_t factor = 2; factor <= fft_greatest_factor; ++factor) {
+    for (; rest % factor == 0; rest /= factor) radices.push_back(factor);
   }
+  if (rest != 1) radices.clear();
+  return radices;
+}
+
+template <class T>
+FftPlan<T>::FftPlan(int64_t n) : length(n), radices(fft_radices(n)) {
   roots.resize(static_cast<size_t>(2 * n));
   for (int64_t k = 0; k < n; ++k) {
     const double angle = -6.28318530717958647692 * static_cast<double>(k) / static_cast<double>(n);

@@ -1,8 +1,8 @@
 #include "providers/cpu/recurrent/recurrent.h"
 
 #include "providers/cpu/movement/bad_index.h"
-#include "providers/cpu/recurrent/cells.h"
-#include "providers/cpu/recurrent/product.h"
+#include "providers/cpu/recurrent/kernel.h"
+#include "providers/cpu/recurrent/weight.h"
 #include "providers/cpu/rows/row.h"
 #include "providers/cpu/threads/lease.h"
 
@@ -13,12 +13,12 @@ namespace {
 template <class T>
 class Dense {
  public:
-  Dense(const ep_launch& launch, const ep_primitive_desc& desc, int32_t role) {
+  Dense(const ep_launch& launch, const ep_primitive_desc& desc, int32_t role, SimdLevel level) {
     number_ = find_operand(desc, role);
     if (number_ < 0) return;
     const ep_operand_desc& given = desc.operands[number_];
     const Axes axes = axes_of(shape_of(given, launch.shapes, static_cast<uint32_t>(number_)), ~0U, true);
-    const RowFormat format(given.dtype);
+    const RowFormat format(given.dtype, level);
     const char* base = address_of(launch.operands[number_]);
     if (!format.in_place(axes)) copy_.resize(static_cast<size_t>(axes.count()));
     data_ = static_cast<const T*>(format.fetch(base, axes, copy_.data()));
@@ -35,10 +35,10 @@ class Dense {
 // An output whose last axis contains rows of T.
 class Rows {
  public:
-  Rows(const ep_launch& launch, const ep_primitive_desc& desc, int32_t role) {
+  Rows(const ep_launch& launch, const ep_primitive_desc& desc, int32_t role, SimdLevel level) {
     const int32_t number = find_operand(desc, role);
     if (number < 0) return;
-    format_ = RowFormat(desc.operands[number].dtype);
+    format_ = RowFormat(desc.operands[number].dtype, level);
     const OperandShape shape = shape_of(desc.operands[number], launch.shapes, static_cast<uint32_t>(number));
     outer_ = axes_of(shape, (1U << (shape.rank - 1)) - 1, true);
     row_.add(shape.dims[shape.rank - 1], shape.strides[shape.rank - 1]);
@@ -46,6 +46,17 @@ class Rows {
   }
   void put(int64_t i, const void* values) const {
     if (base_ != nullptr) format_.put(base_ + outer_.offset(i) * format_.size, row_, values);
+  }
+  // Writes `count` rows, which are adjacent at `values`.
+  void put_all(int64_t first, int64_t count, const char* values) const {
+    if (base_ == nullptr) return;
+    const int64_t width = row_.dims[0];
+    if (row_.contiguous() && outer_.contiguous(width)) {
+      Axes all;
+      all.add(count * width, 1);
+      return format_.put(base_ + first * width * format_.size, all, values);
+    }
+    for (int64_t i = 0; i < count; ++i) put(first + i, values + i * width * format_.compute_size);
   }
 
  private:
@@ -56,7 +67,43 @@ class Rows {
 
 struct Sizes {
   int64_t steps, batch, inputs, width, gates;
+  int64_t rows() const { return steps * batch; }
 };
+
+// The constant weight that is packed once, the larger one; 0: none. A primitive can pack one operand.
+int32_t packed_role(const ep_primitive_desc& desc) {
+  int32_t best = 0;
+  int64_t most = 0;
+  for (const int32_t role : {EP_ROLE_WEIGHT, EP_ROLE_RECURRENT_WEIGHT}) {
+    const ep_operand_desc& weight = *operand(desc, role);
+    const int64_t elements = weight.dims[0] * weight.dims[1];
+    const bool known =
+        weight.dims[0] > 0 && weight.dims[1] > 0 && weight.strides[0] != EP_ANY && weight.strides[1] != EP_ANY;
+    if ((weight.flags & EP_OPERAND_FLAG_CONSTANT) == 0 || !known || elements <= most) continue;
+    best = role;
+    most = elements;
+  }
+  return best;
+}
+
+// The weight of a role.
+template <class T>
+Weight<T> weight_of(const ep_launch& launch, const ep_primitive_desc& desc, int32_t role, SimdLevel level, int64_t rows,
+                    T* values) {
+  const int32_t i = find_operand(desc, role);
+  return Weight<T>(level, desc.attributes.recurrent,
+                   shape_of(desc.operands[i], launch.shapes, static_cast<uint32_t>(i)), desc.operands[i].dtype,
+                   address_of(launch.operands[i]), packed_role(desc) == role, rows, values);
+}
+
+// The numbers of the weight of a role that a launch packs.
+template <class T>
+int64_t values_of(const ep_primitive_desc& desc, const ep_shape* shapes, int32_t role, SimdLevel level, int64_t rows) {
+  const int32_t i = find_operand(desc, role);
+  const OperandShape shape = shape_of(desc.operands[i], shapes, static_cast<uint32_t>(i));
+  return Weight<T>::values(level, desc.attributes.recurrent, shape, desc.operands[i].dtype, packed_role(desc) == role,
+                           rows);
+}
 
 // One launch.
 template <class T>
@@ -66,40 +113,36 @@ class Run {
   Run(const ep_launch& launch, const ep_primitive_desc& desc, const Sizes& sizes, SimdLevel level, T* room)
       : at_(desc.attributes.recurrent),
         s_(sizes),
-        math_(level, at_, sizes.width),
-        from_inputs_(level, sizes.width, sizes.inputs, room),
-        from_state_(level, sizes.width, sizes.width, room + sizes.gates * from_inputs_.step() * sizes.inputs),
-        src_(launch, desc, EP_ROLE_SRC),
-        weight_(launch, desc, EP_ROLE_WEIGHT),
-        recurrent_(launch, desc, EP_ROLE_RECURRENT_WEIGHT),
-        peephole_(launch, desc, EP_ROLE_PEEPHOLE),
-        dst_(launch, desc, EP_ROLE_DST),
-        dst_hidden_(launch, desc, EP_ROLE_DST_HIDDEN),
-        dst_cell_(launch, desc, EP_ROLE_DST_CELL),
+        kernels_(recurrent_kernels<T>(level)),
+        rule_{at_.cell, (at_.flags & EP_RECURRENT_FLAG_COUPLED) != 0, at_.clip > 0, static_cast<T>(at_.clip)},
+        from_inputs_(weight_of(launch, desc, EP_ROLE_WEIGHT, level, sizes.rows(), room)),
+        from_state_(weight_of(launch, desc, EP_ROLE_RECURRENT_WEIGHT, level, sizes.rows(),
+                              room + values_of<T>(desc, launch.shapes, EP_ROLE_WEIGHT, level, sizes.rows()))),
+        src_(launch, desc, EP_ROLE_SRC, level),
+        peephole_(launch, desc, EP_ROLE_PEEPHOLE, level),
+        dst_(launch, desc, EP_ROLE_DST, level),
+        dst_hidden_(launch, desc, EP_ROLE_DST_HIDDEN, level),
+        dst_cell_(launch, desc, EP_ROLE_DST_CELL, level),
         bias_(static_cast<size_t>(row())),
         state_bias_(static_cast<size_t>(row())),
-        sums_(room + row() * (sizes.inputs + sizes.width)),
-        hidden_(state(launch, desc, EP_ROLE_HIDDEN)),
-        cell_(state(launch, desc, EP_ROLE_CELL)) {
+        sums_(room + packed(desc, launch.shapes, sizes, level)),
+        hidden_(state(launch, desc, EP_ROLE_HIDDEN, level)),
+        cell_(state(launch, desc, EP_ROLE_CELL, level)) {
     hidden_.resize(2 * hidden_.size());
-    add_biases(launch, desc);
+    add_biases(launch, desc, level);
   }
 
-  static uint64_t bytes(const Sizes& sizes, SimdLevel level) {
-    const int64_t row = sizes.gates * Panels<T>(level, sizes.width, 0, nullptr).step();
-    return static_cast<uint64_t>(row * (sizes.inputs + sizes.width + sizes.steps * sizes.batch)) * sizeof(T);
+  static uint64_t bytes(const ep_primitive_desc& desc, const ep_shape* shapes, const Sizes& sizes, SimdLevel level) {
+    const int64_t row = sizes.gates * Weight<T>::step_of(level, sizes.width);
+    return static_cast<uint64_t>(packed(desc, shapes, sizes, level) + row * sizes.rows()) * sizeof(T);
   }
 
   // The number of panels of each of the two weights.
   int64_t panels() const { return s_.gates * from_state_.per_gate(); }
   // Packs panels [begin, end). Called before everything else.
   void pack(int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t gate = i / from_state_.per_gate(), panel = i % from_state_.per_gate();
-      const int64_t from = gate_block(at_, gate) * s_.width;
-      from_inputs_.pack(gate, panel, weight_.row(from, s_.inputs));
-      from_state_.pack(gate, panel, recurrent_.row(from, s_.width));
-    }
+    from_inputs_.pack(begin, end);
+    from_state_.pack(begin, end);
   }
 
   // Computes the gate sums of all inputs, for rows [begin, end) of SRC.
@@ -127,17 +170,24 @@ class Run {
   int64_t step() const { return from_state_.step(); }
   int64_t row() const { return s_.gates * step(); }
 
-  std::vector<T> state(const ep_launch& launch, const ep_primitive_desc& desc, int32_t role) const {
+  // The numbers of both weights that a launch packs.
+  static int64_t packed(const ep_primitive_desc& desc, const ep_shape* shapes, const Sizes& sizes, SimdLevel level) {
+    return values_of<T>(desc, shapes, EP_ROLE_WEIGHT, level, sizes.rows()) +
+           values_of<T>(desc, shapes, EP_ROLE_RECURRENT_WEIGHT, level, sizes.rows());
+  }
+
+  std::vector<T> state(const ep_launch& launch, const ep_primitive_desc& desc, int32_t role, SimdLevel level) const {
     std::vector<T> values(static_cast<size_t>(s_.batch * s_.width));
-    const Dense<T> given(launch, desc, role);
+    const Dense<T> given(launch, desc, role, level);
     if (given.data() != nullptr) std::copy_n(given.data(), values.size(), values.begin());
     return values;
   }
 
   bool linear() const { return (at_.flags & EP_RECURRENT_FLAG_LINEAR_BEFORE_RESET) != 0; }
 
-  void add_biases(const ep_launch& launch, const ep_primitive_desc& desc) {
-    const Dense<T> bias(launch, desc, EP_ROLE_BIAS), recurrent_bias(launch, desc, EP_ROLE_RECURRENT_BIAS);
+  void add_biases(const ep_launch& launch, const ep_primitive_desc& desc, SimdLevel level) {
+    const Dense<T> bias(launch, desc, EP_ROLE_BIAS, level);
+    const Dense<T> recurrent_bias(launch, desc, EP_ROLE_RECURRENT_BIAS, level);
     for (int64_t gate = 0; gate < s_.gates; ++gate) {
       for (int64_t j = 0; j < s_.width; ++j) {
         const int64_t from = gate_block(at_, gate) * s_.width + j;
@@ -176,13 +226,22 @@ class Run {
       const auto active = [&](int64_t b) { return lengths == nullptr || time < lengths[b]; };
       for (int64_t b = begin; b < end; ++b) {
         const int64_t at = b * s_.width + part.begin;
-        if (active(b))
-          update(sums + (b - begin) * row() + part.begin, before + at, after + at, b, part);
-        else
+        if (!active(b)) {
           std::copy_n(before + at, part.count, after + at);
+          continue;
+        }
+        CellStep<T> cell = step_of(sums + (b - begin) * row() + part.begin, before + at, after + at, part);
+        cell.c = cell_.data() + at;
+        if (peephole_.data() != nullptr) cell.peephole = peephole_.data() + part.begin;
+        cell.peephole_step = s_.width;
+        if (at_.cell == EP_CELL_GRU && linear()) cell.state_sums = room.data() + (b - begin) * step() + part.begin;
+        kernels_.state(rule_, cell);
       }
       if (waits) wait_for_others();
-      for (int64_t b = begin; first == 0 && b < end; ++b) {
+      if (first == 0 && lengths == nullptr) {
+        dst_.put_all(time * s_.batch + begin, n, reinterpret_cast<const char*>(after + begin * s_.width));
+      }
+      for (int64_t b = begin; first == 0 && lengths != nullptr && b < end; ++b) {
         dst_.put(time * s_.batch + b, active(b) ? after + b * s_.width : zeros.data());
       }
     }
@@ -204,45 +263,38 @@ class Run {
     }
   }
 
-  // Computes the sums of z, r and h. Applies the gate function to r first.
+  CellStep<T> step_of(T* gates, const T* before, T* after, const Part& part) const {
+    CellStep<T> cell{};
+    cell.gates = gates;
+    cell.gate_step = step();
+    cell.n = part.count;
+    cell.old_h = before;
+    cell.h = after;
+    return cell;
+  }
+
+  // Computes the sums of z, r and h. If they are linear, `room` gets what the state contributes to h.
   void gru_sums(const T* const* states, int64_t n, T* sums, T* room, const Part& part) const {
     add_products(states, n, 0, 2, sums, part);
-    for (int64_t b = 0; b < n; ++b) math_.gru_gates(sums + b * row() + part.begin, step(), part.count);
     if (linear()) {
-      from_state_.run(states, n, 2 * from_state_.per_gate() + part.first, part.panels,
-                      state_bias_.data() + 2 * step() + part.begin, false, room + part.begin, step());
-      for (int64_t b = 0; b < n; ++b) {
-        T* const gates = sums + b * row() + part.begin;
-        for (int64_t j = 0; j < part.count; ++j)
-          gates[2 * step() + j] += gates[step() + j] * room[b * step() + part.begin + j];
-      }
-      return;
+      return from_state_.run(states, n, 2 * from_state_.per_gate() + part.first, part.panels,
+                             state_bias_.data() + 2 * step() + part.begin, false, room + part.begin, step());
     }
     std::vector<const T*> reset;
     for (int64_t b = 0; b < n; ++b) {
       T* const to = room + b * s_.width;
-      for (int64_t j = 0; j < s_.width; ++j) to[j] = sums[b * row() + step() + j] * states[b][j];
+      kernels_.reset(rule_, step_of(sums + b * row(), states[b], to, part));
       reset.push_back(to);
     }
     add_products(reset.data(), n, 2, 1, sums, part);
   }
 
-  void update(T* gates, const T* before, T* after, int64_t b, const Part& part) {
-    switch (at_.cell) {
-      case EP_CELL_LSTM: {
-        const T* const peephole = peephole_.data() == nullptr ? nullptr : peephole_.data() + part.begin;
-        return math_.lstm(gates, step(), peephole, after, cell_.data() + b * s_.width + part.begin, part.count);
-      }
-      case EP_CELL_GRU: return math_.gru_state(gates, gates + 2 * step(), before, after, part.count);
-      default: return math_.simple(gates, after, part.count);
-    }
-  }
-
   ep_recurrent_attributes at_;
   Sizes s_;
-  CellMath<T> math_;
-  Panels<T> from_inputs_, from_state_;
-  Dense<T> src_, weight_, recurrent_, peephole_;
+  RecurrentKernels<T> kernels_;
+  CellRule<T> rule_;
+  Weight<T> from_inputs_, from_state_;
+  Dense<T> src_, peephole_;
   Rows dst_, dst_hidden_, dst_cell_;
   std::vector<T> bias_, state_bias_;
   T* sums_;  // [steps, batch, row()]
@@ -254,8 +306,33 @@ class RecurrentPrimitive final : public ep_primitive {
  public:
   explicit RecurrentPrimitive(const ep_primitive_desc& desc) : desc_(desc) {}
 
+  void describe(ep_primitive_info* info) const {
+    const int32_t role = packed_role(desc_);
+    if (role == 0) return;
+    const int32_t i = find_operand(desc_, role);
+    const OperandShape shape = shape_of(desc_.operands[i], nullptr, static_cast<uint32_t>(i));
+    const ep_recurrent_attributes& at = desc_.attributes.recurrent;
+    info->pack_operand = 1 + static_cast<uint32_t>(i);
+    info->pack_bytes = static_cast<uint64_t>(Weight<T>::packed_values(device->simd, at, shape)) * sizeof(T);
+    // "rec", the type, the order of the gates, and the columns of a panel
+    const int64_t order = gate_count(at.cell) * 4 + gate_block(at, 1);
+    info->pack_layout = 0x7265630000000000ULL + (sizeof(T) << 32) + (static_cast<uint64_t>(order) << 16) +
+                        static_cast<uint64_t>(recurrent_kernels<T>(device->simd).columns);
+  }
+  ep_status pack(char* dst, const char* src, ep_error**) override {
+    const int32_t i = find_operand(desc_, packed_role(desc_));
+    const OperandShape shape = shape_of(desc_.operands[i], nullptr, static_cast<uint32_t>(i));
+    constexpr int64_t many_rows = 1000;
+    Weight<T> weight(device->simd, desc_.attributes.recurrent, shape, desc_.operands[i].dtype, src, false, many_rows,
+                     reinterpret_cast<T*>(dst));
+    weight.pack(0, gate_count(desc_.attributes.recurrent.cell) * weight.per_gate());
+    return EP_STATUS_OK;
+  }
+
   bool has_workspace() const override { return true; }
-  uint64_t workspace(const ep_shape* shapes) const override { return Run<T>::bytes(sizes_of(shapes), device->simd); }
+  uint64_t workspace(const ep_shape* shapes) const override {
+    return Run<T>::bytes(desc_, shapes, sizes_of(shapes), device->simd);
+  }
 
   ep_status launch(const ep_launch& launch, ep_fault* out_fault, ep_error** error) override {
     if (launch.workspace.memory == nullptr && workspace(launch.shapes) != 0) {
@@ -265,7 +342,7 @@ class RecurrentPrimitive final : public ep_primitive {
     BadIndex bad;
     const std::vector<int64_t> lengths = lengths_of(launch, sizes, &bad);
     Run<T> run(launch, desc_, sizes, device->simd, reinterpret_cast<T*>(address_of(launch.workspace)));
-    const int64_t rows = sizes.steps * sizes.batch;
+    const int64_t rows = sizes.rows();
     const int64_t columns = sizes.gates * sizes.width;
     parallel(device->threads, columns * (sizes.inputs + sizes.width) / 8, [&](int32_t part, int32_t parts) {
       run.pack(run.panels() * part / parts, run.panels() * (part + 1) / parts);
@@ -341,17 +418,22 @@ Refusal Recurrent::why_not(const ep_device&, const ep_primitive_desc& desc, ep_s
   return {};
 }
 
-Refusal Recurrent::simd_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info) {
-  const ep_operand_desc* src = operand(desc, EP_ROLE_SRC);
-  if (src != nullptr && src->dtype == EP_DTYPE_f64) return Refusal::because("f64 is computed in plain loops");
-  return why_not(device, desc, info);
+namespace {
+
+template <class T>
+void make_recurrent(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info) {
+  auto* const made = make_primitive<RecurrentPrimitive<T>>(device, desc);
+  made->describe(&info);
+  *out = made;
 }
 
-Refusal Recurrent::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
+}  // namespace
+
+Refusal Recurrent::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info) {
   if (operand(desc, EP_ROLE_SRC)->dtype == EP_DTYPE_f64) {
-    *out = make_primitive<RecurrentPrimitive<double>>(device, desc);
+    make_recurrent<double>(device, desc, out, info);
   } else {
-    *out = make_primitive<RecurrentPrimitive<float>>(device, desc);
+    make_recurrent<float>(device, desc, out, info);
   }
   return {};
 }

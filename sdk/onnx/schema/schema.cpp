@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <string_view>
 #include <tuple>
 
@@ -151,17 +153,34 @@ Schema read_row(const Row& row) {
           read_attributes(row.attributes)};
 }
 
-const std::vector<Schema>& schemas() {
-  static const std::vector<Schema> all = [] {
-    std::vector<Schema> list;
-    for (const Row& row : kRows) list.push_back(read_row(row));
-    std::stable_sort(list.begin(), list.end(), [](const Schema& a, const Schema& b) {
-      return std::tie(a.domain, a.op_type, a.since) < std::tie(b.domain, b.op_type, b.since);
-    });
-    return list;
-  }();
-  return all;
-}
+// The rows by domain, name and version. A model names few of them, so each is read when it is first found.
+class Schemas {
+ public:
+  Schemas() {
+    for (const Row& row : kRows) rows_.push_back(&row);
+    std::stable_sort(rows_.begin(), rows_.end(), [](const Row* a, const Row* b) { return key_of(*a) < key_of(*b); });
+    read_.resize(rows_.size());
+  }
+
+  const Schema* find(Text domain, Text op_type, int64_t version) {
+    const auto after = std::upper_bound(rows_.begin(), rows_.end(), std::tuple(domain, op_type, version),
+                                        [](const auto& key, const Row* row) { return key < key_of(*row); });
+    if (after == rows_.begin()) return nullptr;
+    const Row& row = **std::prev(after);
+    if (row.domain != domain || row.op_type != op_type) return nullptr;
+    const std::lock_guard lock(mutex_);
+    std::unique_ptr<const Schema>& schema = read_[static_cast<size_t>(after - rows_.begin() - 1)];
+    if (schema == nullptr) schema = std::make_unique<const Schema>(read_row(row));
+    return schema.get();
+  }
+
+ private:
+  static std::tuple<Text, Text, int64_t> key_of(const Row& row) { return {row.domain, row.op_type, row.since}; }
+
+  std::vector<const Row*> rows_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<const Schema>> read_;  // by position in rows_
+};
 
 std::string in_version(const Schema& schema) { return fmt::format(" in version {}", schema.since); }
 
@@ -222,14 +241,8 @@ std::string_view type_name(TypeId type) {
 }
 
 const Schema* find_schema(std::string_view domain, std::string_view op_type, int64_t version) {
-  // The rows are ordered by domain, name and version.
-  const auto after = std::upper_bound(schemas().begin(), schemas().end(), std::tuple(domain, op_type, version),
-                                      [](const auto& key, const Schema& schema) {
-                                        return key < std::tuple(schema.domain, schema.op_type, schema.since);
-                                      });
-  if (after == schemas().begin()) return nullptr;
-  const Schema& found = *std::prev(after);
-  return found.domain == domain && found.op_type == op_type ? &found : nullptr;
+  static Schemas schemas;
+  return schemas.find(domain, op_type, version);
 }
 
 std::string broken_form(const Schema& schema, const Node& node) {

@@ -150,8 +150,51 @@ Forest<T>::Forest(NodeContext& n, const TreeList& trees) : targets_(trees.target
   Builder builder(n, trees, this);
   for (const size_t root : trees.roots) roots_.push_back(builder.add_tree(root));
   first_votes_.push_back(static_cast<uint32_t>(votes_.size()));
+  arrange();
+  list_weights();
   if (negated_) return;
   for (Branch& node : nodes_) node.feature /= 2;
+}
+
+template <class T>
+void Forest<T>::arrange() {
+  constexpr uint32_t none = ~uint32_t{0};
+  std::vector<uint32_t> places(nodes_.size(), none), open(roots_.rbegin(), roots_.rend());
+  std::vector<uint32_t> depths;  // children come before their parent
+  for (const Branch& node : nodes_) {
+    const bool is_leaf = node.next[0] == depths.size();
+    depths.push_back(is_leaf ? 0 : 1 + std::max(depths[node.next[0]], depths[node.next[1]]));
+  }
+  for (const uint32_t root : roots_) depths_.push_back(depths[root]);
+  std::vector<Branch> arranged;
+  arranged.reserve(nodes_.size());
+  while (!open.empty()) {
+    const uint32_t at = open.back();
+    open.pop_back();
+    if (places[at] != none) continue;
+    places[at] = static_cast<uint32_t>(arranged.size());
+    arranged.push_back(nodes_[at]);
+    open.insert(open.end(), {nodes_[at].next[1], nodes_[at].next[0]});
+  }
+  for (Branch& node : arranged) {
+    for (uint32_t& next : node.next) next = places[next];
+  }
+  for (uint32_t& root : roots_) root = places[root];
+  nodes_ = std::move(arranged);
+}
+
+template <class T>
+void Forest<T>::list_weights() {
+  if (how_ == Sum::least || how_ == Sum::greatest) return;
+  const auto targets = static_cast<size_t>(targets_);
+  for (size_t leaf = 0; leaf + 1 < first_votes_.size(); ++leaf) {
+    if (first_votes_[leaf + 1] - first_votes_[leaf] != targets) return;
+  }
+  for (size_t i = 0; i < votes_.size(); ++i) {
+    if (votes_[i].target != i % targets) return;
+  }
+  for (const Vote& each : votes_) weights_.push_back(static_cast<double>(each.weight));
+  votes_.clear();
 }
 
 namespace {
@@ -162,20 +205,21 @@ uint32_t step(const Branch* nodes, const T* row, uint32_t at) {
   return node.next[row[node.feature] <= node.value ? 0 : 1];
 }
 
-// Follows the walks from the nodes `at`, each through its row, until all are at a leaf.
-template <class Branch, class T>
-void walk(const Branch* nodes, const std::array<const T*, kTogether>& rows, std::array<uint32_t, kTogether>* at) {
+// Follows the walks from the nodes `at`, each through its row, until all are at a leaf, for about `depth` steps at
+// most. The numbers i are constants, so that the places of all walks stay in registers.
+template <class Branch, class T, size_t... i>
+void walk(const Branch* nodes, const std::array<const T*, kTogether>& rows, std::array<uint32_t, kTogether>* at,
+          uint32_t depth, std::index_sequence<i...>) {
   std::array<uint32_t, kTogether> now = *at;
-  for (uint32_t moved = 1; moved != 0;) {
-    moved = 0;
-    for (size_t i = 0; i < kTogether; ++i) {
-      const uint32_t next = step(nodes, rows[i], now[i]), after = step(nodes, rows[i], next);
-      moved |= after ^ next;
-      now[i] = after;
-    }
+  uint32_t moved = 1;
+  for (uint32_t steps = 0; steps < depth && moved != 0; steps += 2) {
+    const std::array<uint32_t, kTogether> next{step(nodes, rows[i], now[i])...};
+    now = {step(nodes, rows[i], next[i])...};
+    moved = ((now[i] ^ next[i]) | ...);
   }
   *at = now;
 }
+constexpr auto kWalks = std::make_index_sequence<static_cast<size_t>(kTogether)>();
 
 }  // namespace
 
@@ -183,6 +227,11 @@ template <class T>
 void Forest<T>::vote(uint32_t node, Totals* totals, int64_t row) const {
   const uint32_t leaf = leaf_of<T>(nodes_[node].value);
   double* const sums = totals->sums.data() + row * targets_;
+  if (!weights_.empty()) {
+    const double* const weights = weights_.data() + leaf * targets_;
+    for (int64_t target = 0; target < targets_; ++target) sums[target] += weights[target];
+    return;
+  }
   char* const voted = totals->voted.data() + (totals->voted.empty() ? 0 : row * targets_);
   for (uint32_t i = first_votes_[leaf]; i < first_votes_[leaf + 1]; ++i) {
     const auto [target, each] = votes_[i];
@@ -200,13 +249,13 @@ void Forest<T>::vote(uint32_t node, Totals* totals, int64_t row) const {
 // One tree after the other, several rows at a time; `count` is a multiple of kTogether.
 template <class T>
 void Forest<T>::score_rows(const T* rows, int64_t width, int64_t first, int64_t count, Totals* totals) const {
-  for (const uint32_t root : roots_) {
+  for (size_t tree = 0; tree < roots_.size(); ++tree) {
     for (int64_t row = 0; row < count; row += kTogether) {
       std::array<const T*, kTogether> each;
       std::array<uint32_t, kTogether> at;
-      at.fill(root);
+      at.fill(roots_[tree]);
       for (size_t i = 0; i < kTogether; ++i) each[i] = rows + (row + static_cast<int64_t>(i)) * width;
-      walk(nodes_.data(), each, &at);
+      walk(nodes_.data(), each, &at, depths_[tree], kWalks);
       for (size_t i = 0; i < kTogether; ++i) vote(at[i], totals, first + row + static_cast<int64_t>(i));
     }
   }
@@ -220,8 +269,12 @@ void Forest<T>::score_row(const T* row, int64_t number, Totals* totals) const {
   for (size_t tree = 0; tree < roots_.size(); tree += kTogether) {
     const size_t count = std::min<size_t>(kTogether, roots_.size() - tree);
     std::array<uint32_t, kTogether> at;
-    for (size_t i = 0; i < kTogether; ++i) at[i] = roots_[tree + std::min(i, count - 1)];
-    walk(nodes_.data(), each, &at);
+    uint32_t depth = 0;
+    for (size_t i = 0; i < kTogether; ++i) {
+      at[i] = roots_[tree + std::min(i, count - 1)];
+      depth = std::max(depth, depths_[tree + std::min(i, count - 1)]);
+    }
+    walk(nodes_.data(), each, &at, depth, kWalks);
     for (size_t i = 0; i < count; ++i) vote(at[i], totals, number);
   }
 }

@@ -65,14 +65,20 @@ class Forest {
   };
   class Builder;
 
+  // Puts each node right before the one that it leads to first, so that a walk reads few cache lines.
+  void arrange();
+  // Fills weights_ if every leaf votes once for each target.
+  void list_weights();
   void score_rows(const T* rows, int64_t width, int64_t first, int64_t count, Totals* totals) const;
   void score_row(const T* row, int64_t number, Totals* totals) const;
   void vote(uint32_t node, Totals* totals, int64_t row) const;
 
   std::vector<Branch> nodes_;
   std::vector<uint32_t> roots_;
+  std::vector<uint32_t> depths_;       // by root: the most steps to a leaf
   std::vector<uint32_t> first_votes_;  // by leaf, and the number of all votes
   std::vector<Vote> votes_;
+  std::vector<double> weights_;  // [leaves, targets], instead of votes_; empty if a leaf has other votes
   int64_t targets_ = 1, features_ = 0;
   bool negated_ = false;  // rows hold each feature and its negative, for nodes that treat NaN as at most `value`
   TreeList::Sum how_ = TreeList::Sum::sum;

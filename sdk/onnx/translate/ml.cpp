@@ -368,12 +368,23 @@ Value ClassLabels::of(NodeContext& n, const Tensor& places) const {
     return gather_slices(all, 0, places.to(n.device()));
   }
   if (!NodeContext::is_known(places)) throw UnknownValue(-1);
-  Strings labels;
-  for (int64_t place : contiguous(places.to(Device::host())).to_host<int64_t>()) {
+  return of(n, contiguous(places.to(Device::host())).to_host<int64_t>());
+}
+
+Value ClassLabels::of(NodeContext& n, const std::vector<int64_t>& places) const {
+  const Dims dims{static_cast<int64_t>(places.size())};
+  Strings words;
+  std::vector<int64_t> numbers;
+  for (const int64_t place : places) {
     if (place < 0 || place >= count()) n.invalid(fmt::format("a row has class {} of {}", place, count()));
-    labels.push_back(words_[static_cast<size_t>(place)]);
+    if (words_.empty()) {
+      numbers.push_back(numbers_[static_cast<size_t>(place)]);
+    } else {
+      words.push_back(words_[static_cast<size_t>(place)]);
+    }
   }
-  return Value::strings(places.dims(), std::move(labels));
+  if (!words_.empty()) return Value::strings(dims, std::move(words));
+  return Tensor::copy_from_host(numbers.data(), dims, DType::i64, n.device());
 }
 
 std::span<const Translator> ml_translators() { return kMlRows; }

@@ -29,6 +29,7 @@ class ClassLabels {
   int64_t count() const { return static_cast<int64_t>(words_.empty() ? numbers_.size() : words_.size()); }
   // The labels at `places`, an i64 tensor, on the node's device.
   Value of(NodeContext& n, const Tensor& places) const;
+  Value of(NodeContext& n, const std::vector<int64_t>& places) const;
 
  private:
   std::span<const std::string> words_;

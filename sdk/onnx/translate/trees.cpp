@@ -61,8 +61,8 @@ const Ensemble& ensemble(NodeContext& n, Make make) {
   return n.kept<Ensemble>(has_f32_features(n) ? "trees of f32" : "trees of f64", make);
 }
 
-// The scores of all rows [rows, targets] on the host, as `dtype`.
-Tensor scores_of(NodeContext& n, const Ensemble& ensemble, DType dtype) {
+// The scores of all rows, [rows, targets].
+Doubles scores_of(NodeContext& n, const Ensemble& ensemble) {
   NodeContext::require_eager();
   const Dims& dims = n.dims(0);
   if (dims.rank() < 1 || dims.rank() > 2)
@@ -75,11 +75,28 @@ Tensor scores_of(NodeContext& n, const Ensemble& ensemble, DType dtype) {
       n.invalid(fmt::format("a node reads feature {}, but a row has {} features", forest.features() - 1, features));
     return forest.scores(n.elements<T>(0), rows, features);
   };
-  const Doubles all = std::visit(scores, ensemble.forest);
-  const Dims shape{rows, ensemble.targets};
-  if (dtype != DType::f32) return cast(Tensor::copy_from_host(all.data(), shape, DType::f64, Device::host()), dtype);
-  const std::vector<float> narrow(all.begin(), all.end());
-  return Tensor::copy_from_host(narrow.data(), shape, DType::f32, Device::host());
+  return std::visit(scores, ensemble.forest);
+}
+
+// The scores as a tensor on the host.
+Tensor score_tensor(const Ensemble& ensemble, const std::vector<float>& scores) {
+  const Dims shape{static_cast<int64_t>(scores.size()) / ensemble.targets, ensemble.targets};
+  return Tensor::copy_from_host(scores.data(), shape, DType::f32, Device::host());
+}
+Tensor score_tensor(const Ensemble& ensemble, const Doubles& scores, DType dtype) {
+  if (dtype == DType::f32) return score_tensor(ensemble, {scores.begin(), scores.end()});
+  const Dims shape{static_cast<int64_t>(scores.size()) / ensemble.targets, ensemble.targets};
+  return cast(Tensor::copy_from_host(scores.data(), shape, DType::f64, Device::host()), dtype);
+}
+
+// The position of the greatest score of each row, the first one of equals; NaN counts as greatest.
+std::vector<int64_t> greatest_of(const std::vector<float>& scores, int64_t targets) {
+  std::vector<int64_t> places;
+  for (auto row = scores.begin(); row != scores.end(); row += targets) {
+    const auto less = [](float a, float b) { return a < b || (std::isnan(b) && !std::isnan(a)); };
+    places.push_back(std::max_element(row, row + targets, less) - row);
+  }
+  return places;
 }
 
 // ---- the form of versions 1 to 3: nodes with tree and node numbers ----
@@ -188,7 +205,7 @@ ValueList tree_regressor(NodeContext& n) {
     if (!trees.base.empty()) check_length(n, "base_values", trees.base.size(), static_cast<size_t>(trees.targets));
     return Ensemble(n, trees);
   });
-  const Tensor scores = scores_of(n, kept, DType::f32);
+  const Tensor scores = score_tensor(kept, scores_of(n, kept), DType::f32);
   return {post_transformed(n, scores, n.text("post_transform", "NONE")).to(n.device())};
 }
 
@@ -217,11 +234,13 @@ ValueList tree_classifier(NodeContext& n) {
     made.all_positive = old.all_weights_positive();
     return made;
   });
-  const Tensor scores = scores_of(n, kept, DType::f32);
+  const Doubles exact = scores_of(n, kept);
+  const std::vector<float> scores(exact.begin(), exact.end());
+  const Tensor tensor = score_tensor(kept, scores);
   if (labels.count() == 2 && kept.one_target)
-    return two_classes(n, labels, narrow(scores, 1, kept.highest_target, 1), kept.all_positive);
-  const Tensor result = post_transformed(n, scores, n.text("post_transform", "NONE"));
-  return {labels.of(n, argmax(scores, 1)), result.to(n.device())};
+    return two_classes(n, labels, narrow(tensor, 1, kept.highest_target, 1), kept.all_positive);
+  const Tensor result = post_transformed(n, tensor, n.text("post_transform", "NONE"));
+  return {labels.of(n, greatest_of(scores, kept.targets)), result.to(n.device())};
 }
 
 // ---- the form of version 5: one list of nodes, one of leaves ----
@@ -316,7 +335,7 @@ ValueList tree_ensemble(NodeContext& n) {
   if (transform < 0 || transform > 4)
     n.invalid(fmt::format("its post_transform is {}; it must be from 0 to 4", transform));
   const Ensemble& kept = ensemble(n, [&] { return Ensemble(n, NewForest(n).trees()); });
-  const Tensor scores = scores_of(n, kept, n.dtype(0));
+  const Tensor scores = score_tensor(kept, scores_of(n, kept), n.dtype(0));
   return {post_transformed(n, scores, kTransforms[transform]).to(n.device())};
 }
 

@@ -355,6 +355,20 @@ TEST(Interpreter, HandsForwardAndBackwardToTheOneBelow) {
   for (const char* name : {"relu", "sum", "expand", "le", "where"}) EXPECT_EQ(below.names.count(name), 1u) << name;
 }
 
+// Outside gradients, arguments that want one do not change what is called.
+TEST(Interpreter, GetsFastOpsIfNothingIsRecorded) {
+  NotingInterpreter below;
+  const InterpreterScope scope(below);
+  const Tensor x = leaf({1, -2}), weight = ones({8, 1}).requires_grad_(), state = zeros({1, 1, 2});
+  lstm(reshape(x, {2, 1, 1}), state, state, {weight, ones({8, 2}).requires_grad_()}, false);
+  EXPECT_EQ(below.names.count("lstm_layer"), 1u);
+  EXPECT_EQ(below.names.count("sigmoid"), 0u);
+  below.names.clear();
+  max(x, 0);
+  EXPECT_EQ(below.names.count("amax"), 1u);
+  EXPECT_EQ(below.names.count("gather"), 0u);
+}
+
 // Returns its argument for every op.
 class GivingInterpreter final : public Interpreter {
  public:

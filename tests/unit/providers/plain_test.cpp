@@ -31,7 +31,6 @@ struct Exception {
 // The test fails for a row that is not needed.
 constexpr Exception exceptions[] = {
     {"pooling", "", "op 4 power 3 ", "", "a norm of another power than 1 and 2 needs a power and a root per element"},
-    {"recurrent", "f64", "", "", "the kernel of a step holds f32"},
     {"softmax", "f64", "", "baseline", "the baseline has no vectors for functions of f64"},
     {"unary", "f64", "", "baseline", "the baseline has no vectors for functions of f64"},
     {"binary", "f64", "", "baseline", "the baseline has no vectors for divisions and powers of f64"},
