@@ -147,9 +147,7 @@ Refusal BatchMatmul::why_not(const ep_device&, const ep_primitive_desc& desc, ep
   if (is_dynamic(desc)) return Refusal::because("batches of small products need static dims");
   const ep_operand_desc& dst = desc.operands[0];
   const int32_t wide = wide_dtype(dst.dtype);
-  if (wide == 0 || dst.dtype == EP_DTYPE_bool || dst.dtype == EP_DTYPE_f32) {
-    return Refusal::because("no batches of small products of %s", dtype_name(dst.dtype));
-  }
+  if (wide == 0 || dst.dtype == EP_DTYPE_bool) return Refusal::because("no matmul on %s", dtype_name(dst.dtype));
   if (desc.operand_count != 3 || desc.epilogue_count != 0) return Refusal::because("a bias or epilogues");
   if (is_floating(dst.dtype) && desc.accumulate_dtype != 0 && desc.accumulate_dtype != wide) {
     return Refusal::because("accumulation in %s", dtype_name(desc.accumulate_dtype));

@@ -12,7 +12,7 @@ struct SmallMatmul {
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
 };
 
-// matmul of a batch of small matrices over every other dtype. Narrow types are widened, several matrices at a time.
+// matmul of a batch of small matrices over every dtype. Narrow types are widened, several matrices at a time.
 struct BatchMatmul {
   static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);

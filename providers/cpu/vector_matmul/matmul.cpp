@@ -38,17 +38,17 @@ struct Problem {
   int64_t offset(int32_t operand, int64_t product) const { return count == 1 ? 0 : batch[operand].offset(product); }
 };
 
-bool has_few_columns(const ep_primitive_desc& desc) {
+bool has_few_columns(const ep_primitive_desc& desc, SimdLevel level) {
   const ep_operand_desc& a = *operand(desc, EP_ROLE_SRC);
   const int32_t last = a.rank - 1;
   const int64_t columns = desc.operands[0].dims[last], rows = a.dims[last - 1];
   if (columns < 2 || columns > few_columns || rows < 2 || a.strides[last] != 1) return false;
   // oneDNN computes short sums of f32 and bf16.
-  const bool has_onednn = a.dtype == EP_DTYPE_f32 || a.dtype == EP_DTYPE_bf16;
+  const bool has_onednn = a.dtype == EP_DTYPE_f32 || (a.dtype == EP_DTYPE_bf16 && level == SimdLevel::avx3);
   return a.dims[last] >= long_sum || (!has_onednn && rows >= many_rows);
 }
 
-Problem problem_of(const ep_primitive_desc& desc) {
+Problem problem_of(const ep_primitive_desc& desc, SimdLevel level) {
   const int32_t src = find_operand(desc, EP_ROLE_SRC);
   const int32_t weight = find_operand(desc, EP_ROLE_SRC_B);
   const int32_t bias = find_operand(desc, EP_ROLE_BIAS);
@@ -59,7 +59,7 @@ Problem problem_of(const ep_primitive_desc& desc) {
   const auto bias_stride = [&](int32_t axis) { return bias < 0 ? 0 : desc.operands[bias].strides[axis]; };
   Problem problem;
   problem.bias = bias;
-  const bool columns = has_few_columns(desc);
+  const bool columns = has_few_columns(desc, level);
   if (columns || c.dims[last] == 1) {
     problem.matrix = src;
     problem.x = weight;
@@ -103,7 +103,7 @@ class VectorMatmulPrimitive final : public ep_primitive {
  public:
   VectorMatmulPrimitive(const ep_device& on, const ep_primitive_desc& desc)
       : kernels_(vector_kernels<T, E>(on.simd)),
-        problem_(problem_of(desc)),
+        problem_(problem_of(desc, on.simd)),
         format_(desc.operands[0].dtype, on.simd),
         tail_(on, desc, 0),
         packs_(is_packed(desc)),
@@ -312,9 +312,9 @@ Refusal VectorMatmul::why_not(const ep_device& device, const ep_primitive_desc& 
   const ep_operand_desc* src = operand(desc, EP_ROLE_SRC);
   const ep_operand_desc* weight = operand(desc, EP_ROLE_SRC_B);
   if (dst.role != EP_ROLE_DST || src == nullptr || weight == nullptr) return Refusal::because("an operand is missing");
-  if (dst.dims[dst.rank - 1] != 1 && dst.dims[dst.rank - 2] != 1 && !has_few_columns(desc))
+  if (dst.dims[dst.rank - 1] != 1 && dst.dims[dst.rank - 2] != 1 && !has_few_columns(desc, device.simd))
     return Refusal::because("neither operand is a vector");
-  const Problem problem = problem_of(desc);
+  const Problem problem = problem_of(desc, device.simd);
   if (problem.rows > 1 && (desc.operands[problem.matrix].flags & EP_OPERAND_FLAG_CONSTANT) != 0 &&
       dst.dtype == EP_DTYPE_f32)
     return Refusal::because("the matrix is constant");
