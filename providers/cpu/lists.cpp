@@ -34,8 +34,10 @@ constexpr Implementation copy[] = {{"simd", Elementwise::simd_why_not, Elementwi
                                    {"packed", PackedCopy::why_not, PackedCopy::make}};
 constexpr Implementation matmul[] = {{"vector", VectorMatmul::why_not, VectorMatmul::make},
                                      {"simd", SmallMatmul::why_not, SmallMatmul::make},
+                                     {"batch", BatchMatmul::why_not, BatchMatmul::make},
                                      {"packed", PackedMatmul::why_not, PackedMatmul::make},
                                      {"onednn", OneDnnMatmul::why_not, OneDnnMatmul::make},
+                                     {"widened", Widened::why_not, Widened::make},
                                      {"blocks", BlockedMatmul::why_not, BlockedMatmul::make},
                                      {"bytes", QuantisedMatmul::why_not, QuantisedMatmul::make, true},
                                      {"weights", QuantisedWeights::why_not, QuantisedWeights::make, true},

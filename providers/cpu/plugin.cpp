@@ -83,6 +83,7 @@ ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_device,
   if (const ep_status status = check_index(host, "cpu", 1, index, error); status != EP_STATUS_OK) return status;
   SimdLevel level{};
   if (const ep_status status = read_simd_level(host, &level, error); status != EP_STATUS_OK) return status;
+  if (level != best_simd_level()) limit_instructions(level);
   switch_off_primitive_cache();
   *out_device = make<OpenDevice>(host, host, level, thread_limit(host));
   fill(out_ops, device_ops());

@@ -69,6 +69,9 @@ class InputMaker {
  public:
   InputMaker(const onnx::Model& model, const std::vector<std::string>& dims, uint64_t seed)
       : model_(model), random_(seed) {
+    for (const std::vector<onnx::ValueInfo>* infos : {&model.inputs(), &model.defaults()}) {
+      for (const onnx::ValueInfo& info : *infos) by_name_.emplace(info.name, &info);
+    }
     for (const std::string& text : dims) {
       const Assignment dim = split_assignment(text, "--dim", "NAME=NUMBER");
       if (!dims_.emplace(dim.name, parse_count(dim.value, fmt::format("--dim {}", text))).second)
@@ -99,8 +102,8 @@ class InputMaker {
  private:
   void check_dim_names() const {
     std::set<std::string> names;
-    for (const onnx::ValueInfo& info : all_inputs()) {
-      for (const onnx::Dim& dim : info.dims) {
+    for (const auto& [input, info] : by_name_) {
+      for (const onnx::Dim& dim : info->dims) {
         if (dim.value < 0 && !dim.name.empty()) names.insert(dim.name);
       }
     }
@@ -132,24 +135,19 @@ class InputMaker {
     }
   }
 
-  std::vector<onnx::ValueInfo> all_inputs() const {
-    std::vector<onnx::ValueInfo> all = model_.inputs();
-    all.insert(all.end(), model_.defaults().begin(), model_.defaults().end());
-    return all;
-  }
-
   onnx::Value read(const Assignment& input) {
-    for (const onnx::ValueInfo& info : all_inputs()) {
-      if (info.name != input.name) continue;
-      if (input.value.rfind("random", 0) != 0) return read_value_file(input.value, info, model_.device());
-      if (info.kind != onnx::Value::Kind::tensor)
-        throw Error(Code::invalid_argument,
-                    fmt::format("Input '{}' is {}; only tensors of numbers can be random.", info.name, to_string(info)),
-                    how_to_give(info));
-      const bool shaped = input.value.size() > 7 && input.value[6] == ':';
-      return random(info, shaped ? parse_shape(input.value.substr(7)) : default_dims(info));
+    const auto found = by_name_.find(input.name);
+    if (found == by_name_.end()) {
+      throw Error(Code::internal, fmt::format("The model has no input '{}'.", input.name));
     }
-    throw Error(Code::internal, fmt::format("The model has no input '{}'.", input.name));
+    const onnx::ValueInfo& info = *found->second;
+    if (input.value.rfind("random", 0) != 0) return read_value_file(input.value, info, model_.device());
+    if (info.kind != onnx::Value::Kind::tensor)
+      throw Error(Code::invalid_argument,
+                  fmt::format("Input '{}' is {}; only tensors of numbers can be random.", info.name, to_string(info)),
+                  how_to_give(info));
+    const bool shaped = input.value.size() > 7 && input.value[6] == ':';
+    return random(info, shaped ? parse_shape(input.value.substr(7)) : default_dims(info));
   }
 
   // A dynamic dim has the value from --dim, or 1.
@@ -200,6 +198,7 @@ class InputMaker {
   }
 
   const onnx::Model& model_;
+  std::map<std::string_view, const onnx::ValueInfo*> by_name_;  // inputs, and inputs that have an initialiser
   std::mt19937_64 random_;
   std::map<std::string, int64_t> dims_;
 };
@@ -224,11 +223,13 @@ onnx::Values make_values(const onnx::Model& model, const std::vector<std::string
 }
 
 std::vector<std::string> random_where_missing(const onnx::Model& model, std::vector<std::string> given) {
+  std::set<std::string> named;
+  for (const std::string& text : given) {
+    for (size_t at = text.find('='); at != std::string::npos; at = text.find('=', at + 1))
+      named.insert(text.substr(0, at));
+  }
   for (const onnx::ValueInfo& info : model.inputs()) {
-    const std::string start = fmt::format("{}=", info.name);
-    const bool named =
-        std::any_of(given.begin(), given.end(), [&](const std::string& text) { return text.starts_with(start); });
-    if (!named) given.push_back(fmt::format("{}random", start));
+    if (named.count(info.name) == 0) given.push_back(info.name + "=random");
   }
   return given;
 }

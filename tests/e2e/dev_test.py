@@ -72,6 +72,11 @@ def the_number_of_jobs_is_checked(dev):
         claim(f"JOBS is '{jobs}'" in dev.run(code=2, JOBS=jobs), jobs)
 
 
+def the_instructions_are_checked(dev):
+    for simd in ("avx3", "AVX2", "sse"):
+        claim(f"SIMD is '{simd}'" in dev.run(code=2, SIMD=simd), simd)
+
+
 def a_broken_compiler_cache_is_left_out(dev, cmake):
     """ccache cannot write below /proc, just as it cannot write below a read-only home."""
     with tempfile.TemporaryDirectory() as work:
@@ -175,7 +180,8 @@ def the_prefix_of_settings_is_the_librarys(dev):
 def main():
     dev = Dev(sys.argv[1])
     for holds in (unknown_arguments_are_refused_by_name, unknown_commands_get_the_nearest_one, every_command_has_help,
-                  the_number_of_jobs_is_checked, a_build_shows_its_progress_and_its_errors, the_prefix_of_settings_is_the_librarys):
+                  the_number_of_jobs_is_checked, the_instructions_are_checked, a_build_shows_its_progress_and_its_errors,
+                  the_prefix_of_settings_is_the_librarys):
         holds(dev)
         print("holds:", holds.__name__.replace("_", " "))
     a_broken_compiler_cache_is_left_out(dev, sys.argv[2])

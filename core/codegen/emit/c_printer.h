@@ -142,7 +142,8 @@ class CPrinter {
   bool is_position(Id id) const;
   std::optional<Truth> comparison(const Context& context, const Expr& expr, int64_t copy);
   std::optional<Truth> conjunction(const Context& context, const Expr& expr, int64_t copy, Memo* memo);
-  // Finds, by expression, the loads that are executed only under a condition, so that a branch that skips them pays.
+  // Finds, by expression, the loads that are executed only under a condition, so that a branch that skips them pays;
+  // and faults.
   void find_guarded_loads();
   // A select whose condition is equal in all lanes, as a branch that computes one side; empty if both sides must be
   // computed.
@@ -152,8 +153,6 @@ class CPrinter {
   void prefetch(const Context& context, const Expr& expr, const std::string& address);
   std::string read(const Context& context, Id id, int64_t copy, Memo* memo);
   std::string fresh() { return fmt::format("t{}", next_++); }
-  // True if an expression may raise a fault.
-  bool faults() const;
   // The variable that holds a position. Its check is written inline, because ep_raise works only in the entry.
   std::string position(const Context& context, const Expr& expr, int64_t copy, Memo* memo);
   // Writes loads that are the same at every point before all loops. A C compiler could not move them, because stores in
@@ -218,6 +217,7 @@ class CPrinter {
   std::map<std::string, std::string> functions_;
   std::map<Id, int64_t> held_copies_;
   std::vector<bool> guarded_;
+  bool faults_ = false;                // an expression may raise a fault
   std::map<Id, std::string> settled_;  // by expression: the variable that holds it in the whole kernel
   bool turns_ = false;
   std::string body_;

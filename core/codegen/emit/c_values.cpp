@@ -240,6 +240,7 @@ void CPrinter::find_guarded_loads() {
   guarded_.resize(kernel_.exprs.size());
   for (size_t id = 0; id < guarded_.size(); ++id) {
     const Expr& expr = kernel_.exprs[id];
+    faults_ = faults_ || expr.kind == ExprKind::position;
     guarded_[id] = expr.kind == ExprKind::load && expr.args[0] != kNone;
     for (size_t i = 0; i < arg_count(expr); ++i) guarded_[id] = guarded_[id] || guarded_[expr.args[i]];
     if (expr.kind != ExprKind::stage) continue;
@@ -250,7 +251,7 @@ void CPrinter::find_guarded_loads() {
 
 std::string CPrinter::branch(const Context& context, Id id, int64_t copy, Memo* memo) {
   const Expr& expr = kernel_.exprs[id];
-  if (expr.kind != ExprKind::ternary || op_name(expr) != "where" || faults() || !guarded_[id]) return "";
+  if (expr.kind != ExprKind::ternary || op_name(expr) != "where" || faults_ || !guarded_[id]) return "";
   const std::optional<Truth> truth = this->truth(context, expr.args[0], copy, memo);
   if (!truth || !truth->same) return "";
   const std::string name = fresh();
@@ -301,11 +302,6 @@ std::string CPrinter::read(const Context& context, Id id, int64_t copy, Memo* me
     return stage.kind == StageKind::reduce ? finished(context, stage, value) : value;
   }
   return fmt::format("s{}_{}", id, copy < held_copies_[id] ? copy : 0);
-}
-
-bool CPrinter::faults() const {
-  return std::any_of(kernel_.exprs.begin(), kernel_.exprs.end(),
-                     [](const Expr& expr) { return expr.kind == ExprKind::position; });
 }
 
 std::string CPrinter::position(const Context& context, const Expr& expr, int64_t copy, Memo* memo) {

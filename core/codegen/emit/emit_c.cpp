@@ -26,7 +26,7 @@ KernelText CPrinter::emit() {
   result.buffer_count = static_cast<uint32_t>(kernel_.buffers.size());
   result.parameter_bytes = static_cast<uint32_t>(8 * kernel_.parameters.size());
   result.shared_bytes = static_cast<uint32_t>(local_);
-  result.flags = faults() ? EP_ENTRY_FLAG_FAULTS : 0;
+  result.flags = faults_ ? EP_ENTRY_FLAG_FAULTS : 0;
   return result;
 }
 
@@ -195,7 +195,7 @@ void CPrinter::block_of(const Context& inside, const Node& node, size_t depth) {
 void CPrinter::body(const std::string& entry) {
   const std::string head =
       fmt::format("void {}(void* const* buffers, const void* parameters, int64_t begin, int64_t end, void* local{})",
-                  entry, faults() ? ", EP_FAULT_PARAMETER" : "");
+                  entry, faults_ ? ", EP_FAULT_PARAMETER" : "");
   line("{};", head);
   line("{} {{", head);
   ++indent_;

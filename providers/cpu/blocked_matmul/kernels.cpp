@@ -34,6 +34,15 @@ HWY_INLINE V<T> multiply_add(V<T> x, V<T> y, V<T> sum) {
   }
 }
 
+template <class T>
+HWY_INLINE T multiplied_and_added(T x, T y, T sum) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return sum + x * y;
+  } else {
+    return static_cast<T>(sum + uint64_t{1} * x * y);
+  }
+}
+
 // Computes kRows rows of the result, starting at row i, over kVectors vectors.
 template <int kRows, int kVectors, class T>
 HWY_INLINE void tile(const StripProduct<T>& p, int64_t i) {
@@ -159,7 +168,7 @@ HWY_INLINE void add_steps(const ThinProduct<T>& x, int64_t i, int64_t p) {
         const T factor = a[r * x.a_row + s * x.a_column];
         for (int64_t q = 0; q < x.n; ++q) {
           T& sum = c[r * x.c_row + q];
-          sum = static_cast<T>(sum + static_cast<T>(factor * one<T>(b[s * x.b_row + q])));
+          sum = multiplied_and_added(factor, one<T>(b[s * x.b_row + q]), sum);
         }
       }
     }

@@ -191,6 +191,60 @@ void copy_tiles(const StridedCopy& copy, int32_t axis, char* dst, const char* sr
   }
 }
 
+// The two axes of a transpose of few columns: columns that follow each other in one operand, and rows that do in the
+// other one. The rank of `copy` if there is none.
+struct FewColumnAxes {
+  int32_t columns, rows;
+};
+FewColumnAxes few_column_axes(const StridedCopy& copy, const int64_t* dense, const int64_t* spread) {
+  FewColumnAxes axes{copy.rank, copy.rank};
+  for (int32_t axis = 0; axis < copy.rank; ++axis) {
+    if (dense[axis] == 1) axes.columns = axis;
+    if (spread[axis] == 1) axes.rows = axis;
+  }
+  const bool follow = axes.columns < copy.rank && axes.rows < copy.rank && axes.columns != axes.rows &&
+                      dense[axes.rows] == copy.dims[axes.columns] && copy.dims[axes.rows] >= 16;
+  return follow ? axes : FewColumnAxes{copy.rank, copy.rank};
+}
+
+// Copies between pixels of 2 to 4 elements and planes, either way. False if `copy` is something else.
+bool copy_few_columns(const StridedCopy& copy, char* dst, const char* src, SimdLevel level, int32_t threads) {
+  FewColumnAxes axes = few_column_axes(copy, copy.dst_strides, copy.src_strides);
+  const bool interleaves = axes.rows < copy.rank;
+  if (!interleaves) axes = few_column_axes(copy, copy.src_strides, copy.dst_strides);
+  if (axes.rows == copy.rank) return false;
+  const FewColumns move = few_columns(level, copy.size, copy.dims[axes.columns]);
+  if (move.interleave == nullptr) return false;
+  StridedCopy outer = copy;  // its elements are pieces of rows
+  outer.dims[axes.columns] = 1;
+  outer.dims[axes.rows] = (copy.dims[axes.rows] + 4095) / 4096;
+  outer.dst_strides[axes.rows] *= 4096;
+  outer.src_strides[axes.rows] *= 4096;
+  int64_t units = 1, elements = 1;
+  for (int32_t axis = 0; axis < copy.rank; ++axis) {
+    units *= outer.dims[axis];
+    elements *= copy.dims[axis];
+  }
+  parallel(threads, elements * copy.size / 8, [&](int32_t part, int32_t parts) {
+    for (int64_t unit = units * part / parts; unit < units * (part + 1) / parts; ++unit) {
+      int64_t rest = unit, to = 0, from = 0, n = 0;
+      for (int32_t axis = copy.rank; axis-- > 0;) {
+        const int64_t at = rest % outer.dims[axis];
+        rest /= outer.dims[axis];
+        to += at * outer.dst_strides[axis] * copy.size;
+        from += at * outer.src_strides[axis] * copy.size;
+        if (axis == axes.rows) n = std::min<int64_t>(4096, copy.dims[axis] - at * 4096);
+      }
+      if (interleaves) {
+        move.interleave(dst + to, src + from, copy.src_strides[axes.columns], n);
+      } else {
+        move.separate(dst + to, copy.dst_strides[axes.columns], src + from, n);
+      }
+    }
+  });
+  return true;
+}
+
 // Rows of at most this many elements are too short for a function call.
 constexpr int64_t short_row = 16;
 
@@ -305,6 +359,7 @@ StridedCopy from_dense(int32_t size, std::span<const int64_t> dims, std::span<co
 void strided_copy(StridedCopy copy, char* dst, const char* src, SimdLevel level, int32_t threads) {
   sort_axes(&copy);
   fold(&copy);
+  if (copy_few_columns(copy, dst, src, level, threads)) return;
   if (const int32_t axis = transposed_axis(copy); axis >= 0) return copy_tiles(copy, axis, dst, src, level, threads);
   const int32_t last = copy.rank - 1;
   const int64_t length = copy.dims[last];

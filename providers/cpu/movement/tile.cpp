@@ -143,6 +143,62 @@ void stream_strip(void* dst, int64_t dst_stride, const void* from, int64_t src_s
 }
 #endif
 
+template <int kColumns, class T>
+void interleave_columns(void* dst, const void* src, int64_t src_stride, int64_t n) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  T* to = static_cast<T*>(dst);
+  const T* from = static_cast<const T*>(src);
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes, to += kColumns * lanes) {
+    const auto first = hn::LoadU(d, from + i), second = hn::LoadU(d, from + src_stride + i);
+    if constexpr (kColumns == 2) {
+      hn::StoreInterleaved2(first, second, d, to);
+    } else if constexpr (kColumns == 3) {
+      hn::StoreInterleaved3(first, second, hn::LoadU(d, from + 2 * src_stride + i), d, to);
+    } else {
+      hn::StoreInterleaved4(first, second, hn::LoadU(d, from + 2 * src_stride + i),
+                            hn::LoadU(d, from + 3 * src_stride + i), d, to);
+    }
+  }
+  for (; i < n; ++i) {
+    for (int j = 0; j < kColumns; ++j) *to++ = from[j * src_stride + i];
+  }
+}
+
+template <int kColumns, class T>
+void separate_columns(void* dst, int64_t dst_stride, const void* src, int64_t n) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  T* to = static_cast<T*>(dst);
+  const T* from = static_cast<const T*>(src);
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes, from += kColumns * lanes) {
+    hn::Vec<decltype(d)> column[4];
+    if constexpr (kColumns == 2) {
+      hn::LoadInterleaved2(d, from, column[0], column[1]);
+    } else if constexpr (kColumns == 3) {
+      hn::LoadInterleaved3(d, from, column[0], column[1], column[2]);
+    } else {
+      hn::LoadInterleaved4(d, from, column[0], column[1], column[2], column[3]);
+    }
+    for (int j = 0; j < kColumns; ++j) hn::StoreU(column[j], d, to + j * dst_stride + i);
+  }
+  for (; i < n; ++i) {
+    for (int j = 0; j < kColumns; ++j) to[j * dst_stride + i] = *from++;
+  }
+}
+
+template <int kColumns>
+FewColumns few_columns_of(int32_t size) {
+  switch (size) {
+    case 1: return {interleave_columns<kColumns, uint8_t>, separate_columns<kColumns, uint8_t>};
+    case 2: return {interleave_columns<kColumns, uint16_t>, separate_columns<kColumns, uint16_t>};
+    case 4: return {interleave_columns<kColumns, uint32_t>, separate_columns<kColumns, uint32_t>};
+    default: return {interleave_columns<kColumns, uint64_t>, separate_columns<kColumns, uint64_t>};
+  }
+}
+
 template <class T>
 void reverse_row(void* row, const void* last, int64_t n) {
   const hn::ScalableTag<T> d;
@@ -164,6 +220,15 @@ ReverseFunction chosen_reverse(int32_t size) {
     case 2: return reverse_row<uint16_t>;
     case 4: return reverse_row<uint32_t>;
     default: return reverse_row<uint64_t>;
+  }
+}
+
+FewColumns chosen_few_columns(int32_t size, int64_t columns) {
+  switch (columns) {
+    case 2: return few_columns_of<2>(size);
+    case 3: return few_columns_of<3>(size);
+    case 4: return few_columns_of<4>(size);
+    default: return {};
   }
 }
 
@@ -200,6 +265,10 @@ namespace tenon::provider::cpu {
 TileFunction tile_function(SimdLevel level, int32_t size) { return TENON_CPU_DISPATCH(level, chosen_tile)(size); }
 
 StreamTiles stream_tiles(SimdLevel level, int32_t size) { return TENON_CPU_DISPATCH(level, chosen_stream_tiles)(size); }
+
+FewColumns few_columns(SimdLevel level, int32_t size, int64_t columns) {
+  return TENON_CPU_DISPATCH(level, chosen_few_columns)(size, columns);
+}
 
 ReverseFunction reverse_function(SimdLevel level, int32_t size) {
   return TENON_CPU_DISPATCH(level, chosen_reverse)(size);

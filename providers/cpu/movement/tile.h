@@ -1,4 +1,4 @@
-// Transposes tiles of elements and reverses rows, with vectors, per dispatch target.
+// Transposes tiles of elements, transposes a few columns and reverses rows, with vectors, per dispatch target.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,18 @@ using TileFunction = void (*)(void* dst, int64_t dst_stride, const void* src, in
 
 // For elements of 1, 2, 4 or 8 bytes.
 TileFunction tile_function(SimdLevel level, int32_t size);
+
+// Transposes between n rows of a few columns each, which follow each other like pixels, and columns. Both members are
+// NULL unless there are 2 to 4 columns.
+struct FewColumns {
+  // dst[i * columns + j] = src[j * src_stride + i] for i < n and all columns.
+  void (*interleave)(void* dst, const void* src, int64_t src_stride, int64_t n) = nullptr;
+  // dst[j * dst_stride + i] = src[i * columns + j] for i < n and all columns.
+  void (*separate)(void* dst, int64_t dst_stride, const void* src, int64_t n) = nullptr;
+};
+
+// For elements of 1, 2, 4 or 8 bytes.
+FewColumns few_columns(SimdLevel level, int32_t size, int64_t columns);
 
 // The largest strip: elements along a column of the source, and columns, which fill one cache line, or two for elements
 // of 4 or 8 bytes.

@@ -1,5 +1,7 @@
 #include <fmt/core.h>
 
+#include <cstdlib>
+
 #include "providers/cpu/onednn/version.h"
 
 namespace tenon::provider::cpu {
@@ -24,6 +26,11 @@ bool has_bf16_products() {
   constexpr auto wanted = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);  // a bit set
   static const bool has = (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
   return has;
+}
+
+void limit_instructions(SimdLevel level) {
+  if (level == SimdLevel::avx3 || std::getenv("DNNL_MAX_CPU_ISA") != nullptr) return;
+  dnnl_set_max_cpu_isa(level == SimdLevel::avx2 ? dnnl_cpu_isa_avx2 : dnnl_cpu_isa_sse41);
 }
 
 void switch_off_primitive_cache() { dnnl_set_primitive_cache_capacity(0); }

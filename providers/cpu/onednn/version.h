@@ -5,6 +5,8 @@
 #include <dnnl.hpp>
 #include <string>
 
+#include "providers/cpu/simd/level.h"
+
 namespace tenon::provider::cpu {
 
 // "2.6.3"
@@ -12,6 +14,10 @@ std::string onednn_version();
 
 // True if the processor has an instruction that multiplies pairs of bf16 and adds them in f32.
 bool has_bf16_products();
+
+// Limits oneDNN to the instructions of `level`. oneDNN has one limit per process, and none is accepted after its first
+// use. If DNNL_MAX_CPU_ISA is set, that limit stays.
+void limit_instructions(SimdLevel level);
 
 // Switches off oneDNN's primitive cache. It would keep the last thousand primitives of the process, at some hundred
 // kilobytes each. The host has its own cache, which is bounded by bytes.

@@ -1,5 +1,6 @@
 #include "providers/cpu/quantised/depth_tile.h"
 
+#include "providers/cpu/quantised/avx2_tiles.h"
 #include "providers/cpu/quantised/dot_results.h"
 #include "providers/cpu/quantised/vnni.h"
 
@@ -105,6 +106,7 @@ void run_vnni(const DepthTile& tile) {
 DepthKernel depth_kernel([[maybe_unused]] SimdLevel level) {
 #if defined(__x86_64__)
   if (has_vnni(level)) return run_vnni;
+  if (level != SimdLevel::baseline) return avx2_depth_kernel(has_avx_vnni());
 #endif
   return run_plain;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "providers/cpu/quantised/avx2_tiles.h"
 #include "providers/cpu/quantised/dot_results.h"
 #include "providers/cpu/quantised/vnni.h"
 
@@ -129,6 +130,7 @@ void run_vnni(const DotTile& tile) { tile.flips ? run_vnni_tile<true>(tile) : ru
 DotKernel dot_kernel([[maybe_unused]] SimdLevel level) {
 #if defined(__x86_64__)
   if (has_vnni(level)) return run_vnni;
+  if (level != SimdLevel::baseline) return avx2_dot_kernel(has_avx_vnni());
 #endif
   return run_plain;
 }

@@ -37,7 +37,7 @@ struct DotTile : DotResults {
   const int32_t* row_sums;  // by row: the sum of its bytes; only if `weight_zero` is not NULL
 };
 
-// The fastest kernel: avx512_vnni, or loops that the compiler vectorises.
+// The fastest kernel: avx512_vnni, AVX-VNNI, AVX2, or loops that the compiler vectorises.
 using DotKernel = void (*)(const DotTile& tile);
 DotKernel dot_kernel(SimdLevel level);
 

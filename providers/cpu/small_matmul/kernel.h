@@ -22,12 +22,18 @@ struct Product {
 template <class T>
 using ProductKernel = void (*)(const Product<T>& product);
 
-// T is float or double.
+// T is float, double, or an unsigned integer in which sums wrap.
 template <class T>
 ProductKernel<T> product_kernel(SimdLevel level);
 template <>
 ProductKernel<float> product_kernel(SimdLevel level);
 template <>
 ProductKernel<double> product_kernel(SimdLevel level);
+template <>
+ProductKernel<uint16_t> product_kernel(SimdLevel level);
+template <>
+ProductKernel<uint32_t> product_kernel(SimdLevel level);
+template <>
+ProductKernel<uint64_t> product_kernel(SimdLevel level);
 
 }  // namespace tenon::provider::cpu

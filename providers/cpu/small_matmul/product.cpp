@@ -4,6 +4,8 @@
 #define HWY_TARGET_INCLUDE "providers/cpu/small_matmul/product.cpp"
 #include "hwy/foreach_target.h"
 //
+#include <type_traits>
+
 #include "hwy/highway.h"
 #include "providers/cpu/small_matmul/kernel.h"
 
@@ -12,6 +14,15 @@ namespace tenon::provider::cpu::HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
+
+template <class V>
+HWY_INLINE V multiply_add(V x, V y, V sum) {
+  if constexpr (std::is_floating_point_v<hn::TFromV<V>>) {
+    return hn::MulAdd(x, y, sum);
+  } else {
+    return hn::Add(sum, hn::Mul(x, y));
+  }
+}
 
 // Computes kRows rows by kVectors vectors of the result, starting at row i and column j.
 template <int kRows, int kVectors, class D, class T>
@@ -31,7 +42,7 @@ HWY_INLINE void tile(D d, const Product<T>& p, int64_t i, int64_t j) {
     for (int v = 0; v < kVectors; ++v) right[v] = hn::LoadU(d, b + v * lanes);
     for (int r = 0; r < kRows; ++r) {
       const V left = hn::Set(d, a[r * p.a_row]);
-      for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::MulAdd(left, right[v], sum[r][v]);
+      for (int v = 0; v < kVectors; ++v) sum[r][v] = multiply_add(left, right[v], sum[r][v]);
     }
   }
   for (int r = 0; r < kRows; ++r) {
@@ -75,6 +86,9 @@ void product(const Product<T>& p) {
 
 ProductKernel<float> product_of_f32() { return product<float>; }
 ProductKernel<double> product_of_f64() { return product<double>; }
+ProductKernel<uint16_t> product_of_u16() { return product<uint16_t>; }
+ProductKernel<uint32_t> product_of_u32() { return product<uint32_t>; }
+ProductKernel<uint64_t> product_of_u64() { return product<uint64_t>; }
 
 }  // namespace tenon::provider::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -91,6 +105,18 @@ ProductKernel<float> product_kernel(SimdLevel level) {
 template <>
 ProductKernel<double> product_kernel(SimdLevel level) {
   return TENON_CPU_DISPATCH(level, product_of_f64)();
+}
+template <>
+ProductKernel<uint16_t> product_kernel(SimdLevel level) {
+  return TENON_CPU_DISPATCH(level, product_of_u16)();
+}
+template <>
+ProductKernel<uint32_t> product_kernel(SimdLevel level) {
+  return TENON_CPU_DISPATCH(level, product_of_u32)();
+}
+template <>
+ProductKernel<uint64_t> product_kernel(SimdLevel level) {
+  return TENON_CPU_DISPATCH(level, product_of_u64)();
 }
 
 }  // namespace tenon::provider::cpu

@@ -1,5 +1,6 @@
-// The kernels of a matrix-vector product, per dispatch target. T is float or double. E is the type of the matrix: T,
-// bf16, or f16 on AVX2 and AVX3.
+// The kernels of a matrix-vector product, per dispatch target. T is the type of sums: float, double, or an unsigned
+// integer in which sums wrap. E is the type of the matrix: T; for float also bf16, and f16 on AVX2 and AVX3; for
+// uint16_t also uint8_t.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +16,16 @@ constexpr int64_t kWordColumns = 64;
 
 template <class T, class E = T>
 struct VectorKernels {
-  // y[i * step] = sum over p < k of a[i * row + p] * x[p], for every i < m.
+  // y[i * step] = sum over p < k of a[i * row + p] * x[p], for every i < m. If `arrange` is given, it has arranged x.
   void (*rows)(T* y, int64_t step, const E* a, int64_t row, const T* x, int64_t m, int64_t k) = nullptr;
   // y[j] = sum over p < k of x[p] * b[p * row + j], for every j < n.
   void (*columns)(T* y, const E* b, int64_t row, const T* x, int64_t n, int64_t k) = nullptr;
+  // y[0] = sum over p < k of a[p] * x[p]. NULL if E is T.
+  void (*pair)(T* y, const E* a, const E* x, int64_t k) = nullptr;
   // Like `columns`, for all columns of a panel of k rows. NULL if E is not bf16.
   void (*panel)(T* y, const E* panel, const T* x, int64_t k) = nullptr;
+  // Copies x in the order that `rows` expects. NULL: `rows` reads x as it is.
+  void (*arrange)(T* to, const T* x, int64_t k) = nullptr;
 };
 
 template <class T, class E = T>
@@ -33,5 +38,13 @@ template <>
 VectorKernels<float, Bf16Bits> vector_kernels(SimdLevel level);
 template <>
 VectorKernels<float, F16Bits> vector_kernels(SimdLevel level);
+template <>
+VectorKernels<uint16_t, uint8_t> vector_kernels(SimdLevel level);
+template <>
+VectorKernels<uint16_t> vector_kernels(SimdLevel level);
+template <>
+VectorKernels<uint32_t> vector_kernels(SimdLevel level);
+template <>
+VectorKernels<uint64_t> vector_kernels(SimdLevel level);
 
 }  // namespace tenon::provider::cpu

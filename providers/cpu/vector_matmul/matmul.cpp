@@ -23,6 +23,7 @@ constexpr int64_t few = 2048;           // elements of a matrix that small_matmu
 constexpr int64_t few_of_one = 128;     // the limit for a matrix of one row
 constexpr int64_t few_columns = 4;      // columns of a product that counts as a batch
 constexpr int64_t long_sum = 64;        // the fewest products of a sum from which on that pays
+constexpr int64_t many_rows = 64;       // the fewest rows from which on it pays for short sums
 constexpr int64_t unit = kWordColumns;  // elements of y; a thread computes whole units
 
 // y = matrix * x. The elements of y belong to the rows of the matrix; `row` and `column` are its strides.
@@ -37,15 +38,17 @@ struct Problem {
   int64_t offset(int32_t operand, int64_t product) const { return count == 1 ? 0 : batch[operand].offset(product); }
 };
 
-bool has_few_columns(const ep_primitive_desc& desc) {
+bool has_few_columns(const ep_primitive_desc& desc, SimdLevel level) {
   const ep_operand_desc& a = *operand(desc, EP_ROLE_SRC);
   const int32_t last = a.rank - 1;
-  const int64_t columns = desc.operands[0].dims[last];
-  return columns > 1 && columns <= few_columns && a.dims[last - 1] > 1 && a.dims[last] >= long_sum &&
-         a.strides[last] == 1;
+  const int64_t columns = desc.operands[0].dims[last], rows = a.dims[last - 1];
+  if (columns < 2 || columns > few_columns || rows < 2 || a.strides[last] != 1) return false;
+  // oneDNN computes short sums of f32 and bf16.
+  const bool has_onednn = a.dtype == EP_DTYPE_f32 || (a.dtype == EP_DTYPE_bf16 && level == SimdLevel::avx3);
+  return a.dims[last] >= long_sum || (!has_onednn && rows >= many_rows);
 }
 
-Problem problem_of(const ep_primitive_desc& desc) {
+Problem problem_of(const ep_primitive_desc& desc, SimdLevel level) {
   const int32_t src = find_operand(desc, EP_ROLE_SRC);
   const int32_t weight = find_operand(desc, EP_ROLE_SRC_B);
   const int32_t bias = find_operand(desc, EP_ROLE_BIAS);
@@ -56,7 +59,7 @@ Problem problem_of(const ep_primitive_desc& desc) {
   const auto bias_stride = [&](int32_t axis) { return bias < 0 ? 0 : desc.operands[bias].strides[axis]; };
   Problem problem;
   problem.bias = bias;
-  const bool columns = has_few_columns(desc);
+  const bool columns = has_few_columns(desc, level);
   if (columns || c.dims[last] == 1) {
     problem.matrix = src;
     problem.x = weight;
@@ -89,16 +92,22 @@ Problem problem_of(const ep_primitive_desc& desc) {
   return problem;
 }
 
+// True if the kernel for rows reads the matrix. A matrix of one column is read as one row of columns.
+bool is_by_rows(const Problem& problem) {
+  return problem.column == 1 && !(problem.length == 1 && problem.row == 1 && problem.y_step == 1);
+}
+
 // Elements have type E and are computed in T.
 template <class T, class E = T>
 class VectorMatmulPrimitive final : public ep_primitive {
  public:
   VectorMatmulPrimitive(const ep_device& on, const ep_primitive_desc& desc)
       : kernels_(vector_kernels<T, E>(on.simd)),
-        problem_(problem_of(desc)),
+        problem_(problem_of(desc, on.simd)),
         format_(desc.operands[0].dtype, on.simd),
         tail_(on, desc, 0),
-        packs_(is_packed(desc)) {}
+        packs_(is_packed(desc)),
+        by_rows_(is_by_rows(problem_)) {}
 
   // True for a constant bf16 matrix whose columns belong to y.
   bool is_packed(const ep_primitive_desc& desc) const {
@@ -134,8 +143,7 @@ class VectorMatmulPrimitive final : public ep_primitive {
   ep_status launch(const ep_launch& launch, ep_fault*, ep_error**) override {
     const Problem& p = problem_;
     if (p.rows == 1 && p.count == 1) {
-      std::vector<T> room;
-      run_one(launch, vector(launch, 0, &room));
+      run_one(launch);
       if (!tail_.empty()) tail_.run(launch, device->threads);
       return EP_STATUS_OK;
     }
@@ -157,7 +165,26 @@ class VectorMatmulPrimitive final : public ep_primitive {
   }
 
  private:
+  // Floats are added up in double.
+  using Total = std::conditional_t<std::is_floating_point_v<T>, double, T>;
+
   static E* at(const ep_launch& launch, int32_t i) { return reinterpret_cast<E*>(address_of(launch.operands[i])); }
+
+  // Read and write n elements, `stride` apart in memory.
+  void read(T* to, const E* from, int64_t stride, int64_t n) const {
+    if constexpr (is_narrow_float<E>) {
+      format_.read(to, 1, from, stride, n);
+    } else {
+      for (int64_t i = 0; i < n; ++i) to[i] = from[i * stride];
+    }
+  }
+  void write(E* to, int64_t stride, const T* from, int64_t n) const {
+    if constexpr (is_narrow_float<E>) {
+      format_.write(to, stride, from, 1, n);
+    } else {
+      for (int64_t i = 0; i < n; ++i) to[i * stride] = static_cast<E>(from[i]);
+    }
+  }
 
   // The vector of one product: in place, or in `room`.
   const T* vector(const ep_launch& launch, int64_t product, std::vector<T>* room) const {
@@ -167,12 +194,16 @@ class VectorMatmulPrimitive final : public ep_primitive {
       if (p.x_step == 1 || p.length < 2) return x;
     }
     room->resize(static_cast<size_t>(p.length));
-    format_.read(room->data(), 1, x, p.x_step, p.length);
+    read(room->data(), x, p.x_step, p.length);
+    if (!by_rows_ || kernels_.arrange == nullptr) return room->data();
+    std::vector<T> arranged(room->size());
+    kernels_.arrange(arranged.data(), room->data(), p.length);
+    *room = std::move(arranged);
     return room->data();
   }
 
   // Computes the only element of y from partial sums of equal length, so that the sum does not depend on the threads.
-  void run_one(const ep_launch& launch, const T* x) const {
+  void run_one(const ep_launch& launch) const {
     const Problem& p = problem_;
     constexpr int64_t piece = 16384;
     const int64_t units = (p.length + piece - 1) / piece;
@@ -180,17 +211,29 @@ class VectorMatmulPrimitive final : public ep_primitive {
     std::vector<T> many(units > 64 ? static_cast<size_t>(units) : 0);
     T* const sums = units > 64 ? many.data() : few.data();
     const E* const row = at(launch, p.matrix);
+    const E* x = at(launch, p.x);
+    std::vector<E> room;
+    if (p.x_step != 1 && p.length > 1) {
+      room.resize(static_cast<size_t>(p.length));
+      for (int64_t i = 0; i < p.length; ++i) room[static_cast<size_t>(i)] = x[i * p.x_step];
+      x = room.data();
+    }
     parallel(device->threads, p.length * static_cast<int64_t>(2 * sizeof(E)) / 16, [&](int32_t part, int32_t parts) {
       for (int64_t i = units * part / parts; i < units * (part + 1) / parts; ++i) {
-        kernels_.rows(sums + i, 1, row + i * piece, 0, x + i * piece, 1, std::min(piece, p.length - i * piece));
+        const int64_t length = std::min(piece, p.length - i * piece);
+        if constexpr (std::is_same_v<T, E>) {
+          kernels_.rows(sums + i, 1, row + i * piece, 0, x + i * piece, 1, length);
+        } else {
+          kernels_.pair(sums + i, row + i * piece, x + i * piece, length);
+        }
       }
     });
-    double total = 0;
-    for (int64_t i = 0; i < units; ++i) total += static_cast<double>(sums[i]);
+    Total total{0};
+    for (int64_t i = 0; i < units; ++i) total = static_cast<Total>(total + static_cast<Total>(sums[i]));
     T bias{0};
-    if (p.bias >= 0) format_.read(&bias, 1, at(launch, p.bias), 1, 1);
-    const T result = static_cast<T>(total) + bias;
-    format_.write(at(launch, p.y), 1, &result, 1, 1);
+    if (p.bias >= 0) read(&bias, at(launch, p.bias), 1, 1);
+    const T result = static_cast<T>(static_cast<T>(total) + bias);
+    write(at(launch, p.y), 1, &result, 1);
   }
   // Computes elements [begin, end) of y.
   void run(const ep_launch& launch, int64_t product, const T* x, int64_t begin, int64_t end) const {
@@ -201,7 +244,9 @@ class VectorMatmulPrimitive final : public ep_primitive {
     if constexpr (std::is_same_v<T, E>) {
       multiply(y + begin * p.y_step, p.y_step, matrix, x, begin, end);
       if (p.bias < 0) return;
-      for (int64_t i = begin; i < end; ++i) y[i * p.y_step] += bias_from[i * p.bias_step];
+      for (int64_t i = begin; i < end; ++i) {
+        y[i * p.y_step] = static_cast<T>(y[i * p.y_step] + bias_from[i * p.bias_step]);
+      }
     } else {
       constexpr int64_t most = 1024;  // a multiple of `unit`
       T sums[most];
@@ -210,10 +255,10 @@ class VectorMatmulPrimitive final : public ep_primitive {
         const int64_t n = std::min(most, end - first);
         multiply(sums, 1, matrix, x, first, first + n);
         if (p.bias >= 0) {
-          format_.read(bias, 1, bias_from + first * p.bias_step, p.bias_step, n);
-          for (int64_t i = 0; i < n; ++i) sums[i] += bias[i];
+          read(bias, bias_from + first * p.bias_step, p.bias_step, n);
+          for (int64_t i = 0; i < n; ++i) sums[i] = static_cast<T>(sums[i] + bias[i]);
         }
-        format_.write(y + first * p.y_step, p.y_step, sums, 1, n);
+        write(y + first * p.y_step, p.y_step, sums, n);
       }
     }
   }
@@ -221,7 +266,7 @@ class VectorMatmulPrimitive final : public ep_primitive {
     const Problem& p = problem_;
     if (packs_) {
       for (int64_t i = begin; i < end; i += unit) kernels_.panel(to + (i - begin), matrix + i * p.length, x, p.length);
-    } else if (p.column == 1)
+    } else if (by_rows_)
       kernels_.rows(to, step, matrix + begin * p.row, p.row, x, end - begin, p.length);
     else
       kernels_.columns(to, matrix + begin, p.column, x, end - begin, p.length);
@@ -232,6 +277,7 @@ class VectorMatmulPrimitive final : public ep_primitive {
   RowFormat format_;
   Tail tail_;
   bool packs_;
+  bool by_rows_;
 };
 
 template <class T, class E = T>
@@ -247,12 +293,14 @@ Refusal VectorMatmul::why_not(const ep_device& device, const ep_primitive_desc& 
   if (is_dynamic(desc)) return Refusal::because("products with a vector need static dims");
   const ep_operand_desc& dst = desc.operands[0];
   const int32_t compute = compute_dtype(dst.dtype);
-  if ((dst.dtype != EP_DTYPE_bf16 && dst.dtype != EP_DTYPE_f16 && dst.dtype != compute) || !is_floating(compute))
+  const bool floats = is_floating(dst.dtype);
+  if (wide_dtype(dst.dtype) == 0 || dst.dtype == EP_DTYPE_bool || (floats && dtype_size(dst.dtype) == 1))
     return Refusal::because("%s", dtype_name(dst.dtype));
+  if (!floats && desc.epilogue_count != 0) return Refusal::because("epilogues over %s", dtype_name(dst.dtype));
   if (dst.dtype == EP_DTYPE_f16 && device.simd == SimdLevel::baseline) return Refusal::because("f16 needs AVX2");
   if (compute != dst.dtype && desc.epilogue_count != 0)
     return Refusal::because("epilogues over %s", dtype_name(dst.dtype));
-  if (desc.accumulate_dtype != 0 && desc.accumulate_dtype != compute) {
+  if (floats && desc.accumulate_dtype != 0 && desc.accumulate_dtype != compute) {
     return Refusal::because("accumulation in %s", dtype_name(desc.accumulate_dtype));
   }
   for (uint32_t i = 0; i < desc.operand_count; ++i) {
@@ -264,16 +312,15 @@ Refusal VectorMatmul::why_not(const ep_device& device, const ep_primitive_desc& 
   const ep_operand_desc* src = operand(desc, EP_ROLE_SRC);
   const ep_operand_desc* weight = operand(desc, EP_ROLE_SRC_B);
   if (dst.role != EP_ROLE_DST || src == nullptr || weight == nullptr) return Refusal::because("an operand is missing");
-  if (dst.dims[dst.rank - 1] != 1 && dst.dims[dst.rank - 2] != 1 && !has_few_columns(desc))
+  if (dst.dims[dst.rank - 1] != 1 && dst.dims[dst.rank - 2] != 1 && !has_few_columns(desc, device.simd))
     return Refusal::because("neither operand is a vector");
-  const Problem problem = problem_of(desc);
+  const Problem problem = problem_of(desc, device.simd);
   if (problem.rows > 1 && (desc.operands[problem.matrix].flags & EP_OPERAND_FLAG_CONSTANT) != 0 &&
       dst.dtype == EP_DTYPE_f32)
     return Refusal::because("the matrix is constant");
-  if (problem.length < 2) return Refusal::because("the matrix is a vector too");
   if (compute == EP_DTYPE_f32 && problem.rows * problem.length < (problem.rows == 1 ? few_of_one : few))
     return Refusal::because("a small matrix");
-  const bool by_rows = problem.column == 1;
+  const bool by_rows = is_by_rows(problem);
   const bool by_columns = problem.row == 1 && problem.column > 0 && problem.y_step == 1;
   if (!by_rows && !by_columns) return Refusal::because("neither rows nor columns of the matrix are contiguous");
   if (by_rows && problem.rows > 1 && problem.row == 0) return Refusal::because("a row repeated by stride 0");
@@ -286,7 +333,14 @@ Refusal VectorMatmul::make(ep_device& device, const ep_primitive_desc& desc, ep_
     case EP_DTYPE_bf16: *out = made<float, Bf16Bits>(device, desc, &info); break;
     case EP_DTYPE_f16: *out = made<float, F16Bits>(device, desc, &info); break;
     case EP_DTYPE_f32: *out = made<float>(device, desc, &info); break;
-    default: *out = made<double>(device, desc, &info);
+    case EP_DTYPE_f64: *out = made<double>(device, desc, &info); break;
+    case EP_DTYPE_i8:
+    case EP_DTYPE_u8: *out = made<uint16_t, uint8_t>(device, desc, &info); break;
+    case EP_DTYPE_i16:
+    case EP_DTYPE_u16: *out = made<uint16_t>(device, desc, &info); break;
+    case EP_DTYPE_i32:
+    case EP_DTYPE_u32: *out = made<uint32_t>(device, desc, &info); break;
+    default: *out = made<uint64_t>(device, desc, &info);
   }
   return {};
 }

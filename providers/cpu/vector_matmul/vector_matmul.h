@@ -1,4 +1,4 @@
-// matmul of a matrix and a vector, over f64, f32, bf16 and f16.
+// matmul of a matrix and a vector, over f64, f32, bf16, f16 and integers, which are computed modulo their range.
 #pragma once
 
 #include "providers/cpu/primitive.h"

@@ -55,14 +55,45 @@ void make_dense(ep_operand_desc* operand) {
   }
 }
 
-// The operands that are copied: all, or all but SRC and WEIGHT, for products of narrow factors.
-enum class Copied : uint8_t { all_but_factors, all };
+// The operands that are copied: all, or all but SRC and WEIGHT, for products of narrow factors; or matrices whose rows
+// and columns are both scattered, in their own dtype.
+enum class Copied : uint8_t { all_but_factors, all, scattered };
+
+bool is_matrix(const ep_operand_desc& operand) {
+  return operand.role == EP_ROLE_DST || operand.role == EP_ROLE_SRC || operand.role == EP_ROLE_SRC_B;
+}
+
+// True if neither the rows nor the columns of a matrix are contiguous, or if it repeats one of them.
+bool is_scattered(const ep_operand_desc& matrix) {
+  bool has_unit = false;
+  for (int32_t axis = matrix.rank - 2; axis < matrix.rank; ++axis) {
+    if (matrix.strides[axis] == 0 && matrix.dims[axis] != 1) return true;
+    has_unit |= matrix.strides[axis] == 1 || matrix.dims[axis] == 1;
+  }
+  return !has_unit;
+}
+
+// Makes `matrix` dense; batch axes that repeat matrices still do.
+void gather_matrix(ep_operand_desc* matrix) {
+  int64_t step = 1;
+  for (int32_t axis = matrix->rank; axis-- > 0;) {
+    if (axis < matrix->rank - 2 && matrix->strides[axis] == 0) continue;
+    matrix->strides[axis] = step;
+    step *= matrix->dims[axis];
+  }
+}
 
 // `desc` over operands that are dense and of the wide type. An epilogue operand is laid out like DST, or has one
 // element per channel. The type is f64 if any operand is f64, else f32.
 ep_primitive_desc widened(const ep_primitive_desc& desc, Copied copied) {
   ep_primitive_desc wide = desc;
   const std::span<ep_operand_desc> operands(wide.operands, wide.operand_count);
+  if (copied == Copied::scattered) {
+    for (ep_operand_desc& operand : operands) {
+      if (is_matrix(operand) && is_scattered(operand)) gather_matrix(&operand);
+    }
+    return wide;
+  }
   const bool is_f64 = std::any_of(operands.begin(), operands.end(),
                                   [](const ep_operand_desc& operand) { return operand.dtype == EP_DTYPE_f64; });
   for (ep_operand_desc& operand : operands) {
@@ -260,7 +291,9 @@ Refusal make_copy(ep_device& device, const ep_primitive_desc& copy, OwnedPrimiti
 template <class Attempt>
 Refusal first_that_serves(const ep_primitive_desc& desc, const Attempt& attempt) {
   Refusal last = Refusal::because("no implementation of wide, dense operands");
-  for (const Copied copied : {Copied::all_but_factors, Copied::all}) {
+  constexpr Copied of_windows[] = {Copied::all_but_factors, Copied::all}, of_matrices[] = {Copied::scattered};
+  const bool is_matmul = desc.kind == EP_PRIMITIVE_matmul;
+  for (const Copied copied : is_matmul ? std::span<const Copied>(of_matrices) : std::span<const Copied>(of_windows)) {
     const ep_primitive_desc wide = widened(desc, copied);
     if (std::equal(wide.operands, wide.operands + wide.operand_count, desc.operands, is_same)) continue;
     for (const Implementation& implementation : implementations_before(desc.kind)) {
@@ -275,6 +308,9 @@ Refusal first_that_serves(const ep_primitive_desc& desc, const Attempt& attempt)
 
 Refusal Widened::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info) {
   if (is_dynamic(desc)) return Refusal::because("copies of operands need static dims");
+  if (desc.kind == EP_PRIMITIVE_matmul && desc.operands[0].dtype != EP_DTYPE_bf16) {
+    return Refusal::because("blocks read scattered matrices of %s in place", dtype_name(desc.operands[0].dtype));
+  }
   for (uint32_t i = 0; i < desc.operand_count; ++i) {
     const ep_operand_desc& operand = desc.operands[i];
     if (is_scalar(operand)) return Refusal::because("operand %u is a scalar", i);

@@ -112,6 +112,9 @@ int64_t count_of(const std::vector<int64_t>& strides, int64_t batch, int64_t row
   return 1 + (batch - 1) * strides[0] + (rows - 1) * strides[1] + (columns - 1) * strides[2];
 }
 
+constexpr int32_t every_dtype[] = {EP_DTYPE_f64, EP_DTYPE_f32, EP_DTYPE_f16, EP_DTYPE_bf16, EP_DTYPE_i8,  EP_DTYPE_u8,
+                                   EP_DTYPE_i16, EP_DTYPE_u16, EP_DTYPE_i32, EP_DTYPE_u32,  EP_DTYPE_i64, EP_DTYPE_u64};
+
 class BlockedMatmul : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
@@ -208,7 +211,7 @@ TEST_P(BlockedMatmul, EqualsLoopsOfAnyDtypeOnAnyNumberOfThreads) {
 }
 
 TEST_P(BlockedMatmul, EqualsLoopsForVectorsAndFewColumnsInBatches) {
-  for (const int32_t dtype : {EP_DTYPE_f64, EP_DTYPE_f32, EP_DTYPE_f16, EP_DTYPE_bf16, EP_DTYPE_i8, EP_DTYPE_i32}) {
+  for (const int32_t dtype : every_dtype) {
     for (const Order b : {Order::rows, Order::columns, Order::every_other}) {
       for (const int64_t batch : {1, 5}) {
         compare({batch, 130, 1, 129, Order::rows, b, batch == 5}, dtype, dtype);
@@ -220,9 +223,58 @@ TEST_P(BlockedMatmul, EqualsLoopsForVectorsAndFewColumnsInBatches) {
   }
 }
 
+TEST_P(BlockedMatmul, EqualsLoopsForShortAndLongRowsTimesAVector) {
+  for (const int32_t dtype : every_dtype) {
+    for (const int64_t k : {1, 2, 3, 5, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 4099}) {
+      for (const int64_t m : {1, 3, 70, 513}) {
+        if (m * k > 100'000) continue;
+        compare({1, m, 1, k, Order::rows, Order::rows, m == 3}, dtype, dtype);
+        compare({1, m, 1, k, Order::rows, Order::every_other, m == 70}, dtype, dtype);
+        compare({1, m, 2, k}, dtype, dtype);
+        compare({1, 1, m, k, Order::every_other, Order::columns, m == 513}, dtype, dtype);
+      }
+    }
+    compare({1, 1, 1, 40'000}, dtype, dtype);
+    compare({1, 1, 1, 40'001, Order::every_other, Order::rows, true}, dtype, dtype);
+  }
+}
+
+// The rows of a short product are read with whole vectors, past their ends. A NaN there must not spread.
+TEST_P(BlockedMatmul, KeepsNanInItsRow) {
+  for (const int64_t k : {1, 2, 3, 8, 15, 17, 33, 70}) {
+    constexpr int64_t m = 2049;
+    std::vector<float> src(static_cast<size_t>(m * k), 2.0F), vector(static_cast<size_t>(k), 3.0F), dst(m, 0.0F);
+    for (int64_t i = 0; i < m; i += 2) src[static_cast<size_t>(i * k)] = std::numeric_limits<float>::quiet_NaN();
+    for (int64_t i = 1; i < m; i += 2) src[static_cast<size_t>(i * k + k - 1)] = 1e-41F;
+    const ep_primitive_desc desc = descriptor(
+        EP_PRIMITIVE_matmul, {dense(EP_ROLE_DST, EP_DTYPE_f32, {m, 1}), dense(EP_ROLE_SRC, EP_DTYPE_f32, {m, k}),
+                              dense(EP_ROLE_SRC_B, EP_DTYPE_f32, {k, 1})});
+    const LaunchResult run = run_once(*cpus_[0], desc, {dst.data(), src.data(), vector.data()}, {});
+    ASSERT_EQ(run.status, EP_STATUS_OK) << cpus_[0]->host.sentence();
+    for (int64_t i = 0; i < m; ++i) {
+      const float got = dst[static_cast<size_t>(i)];
+      const float wanted = k == 1 ? 3.0F * 1e-41F : static_cast<float>(k - 1) * 6.0F;
+      ASSERT_TRUE(i % 2 == 0 ? std::isnan(got) : got == wanted) << k << " products, row " << i << ": " << got;
+    }
+  }
+}
+
+TEST_P(BlockedMatmul, EqualsLoopsForBatchesOfSmallMatrices) {
+  for (const int32_t dtype : every_dtype) {
+    for (const Order b : {Order::rows, Order::columns, Order::every_other, Order::one_row}) {
+      for (const int64_t batch : {8, 100}) {
+        compare({batch, 3, 3, 3, Order::rows, b}, dtype, dtype);
+        compare({batch, 8, 9, 7, Order::rows, b}, dtype, dtype);
+        compare({batch, 16, 15, 17, Order::columns, b}, dtype, dtype);
+        compare({batch, 2, 40, 5, Order::rows, b, true}, dtype, dtype);
+      }
+    }
+  }
+}
+
 TEST_P(BlockedMatmul, ReadsMatricesInAnyOrder) {
   const Order orders[] = {Order::rows, Order::columns, Order::every_other, Order::one_row, Order::one_column};
-  for (const int32_t dtype : {EP_DTYPE_f32, EP_DTYPE_f16, EP_DTYPE_f64, EP_DTYPE_i8, EP_DTYPE_i32}) {
+  for (const int32_t dtype : every_dtype) {
     for (const Order a : orders) {
       for (const Order b : orders) {
         if (dtype == EP_DTYPE_f32 && a <= Order::columns && b <= Order::columns) continue;  // oneDNN
