@@ -49,10 +49,10 @@ class Arguments:
 
     def spd(self):
         x = self.x()
-        return (x @ x.mT + 4 * torch.eye(self.s[-1], dtype=self.dtype)).contiguous()
+        return (x @ x.mT / self.s[-1] + 4 * torch.eye(self.s[-1], dtype=self.dtype)).contiguous()
 
     def triangle(self):
-        return (torch.tril(self.y()) / self.s[-1] + torch.eye(self.s[-1], dtype=self.dtype)).contiguous()
+        return (torch.tril(self.y(), -1) / self.s[-1] + torch.eye(self.s[-1], dtype=self.dtype)).contiguous()
 
     def pairs(self):
         """A tensor of complex numbers as pairs along a last axis."""
@@ -65,7 +65,7 @@ class Arguments:
         least, most = self._row.range
         low, high = least if low is None else low, most if high is None else high
         if self.dtype == torch.bool:
-            return self._uniform(dims, 0, 1) > .5
+            return self._uniform(dims, 0, 1) > .5 if low < high else torch.ones(dims, dtype=torch.bool)
         if self.dtype.is_floating_point:
             return self._uniform(dims, low, high).to(self.dtype)
         if (low, high) == (-3, 3):

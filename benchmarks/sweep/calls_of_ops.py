@@ -182,7 +182,8 @@ CALLS = {
     "broadcast_to": each("x(1, *s[1:]), s"), "expand_as": each("x(1, *s[1:]), y()"), "narrow": each("x(), 0, 0, 1"), "select": each("x(), 0, 0"),
     "slice": each("x(), (..., slice(None, None, 2))", path="Tensor.__getitem__"),
     # losses
-    "binary_cross_entropy": each(IN_UNIT), "poisson_nll_loss": each("x(), y()", path="nn.functional.poisson_nll_loss"), "gaussian_nll_loss": each("x(), y(), y(low=.5, high=2)"),
+    **{op: each("x(), y()", path=f"nn.functional.{op}") for op in ("kl_div", "binary_cross_entropy_with_logits")},
+    "binary_cross_entropy": each(IN_UNIT), "gaussian_nll_loss": each("x(), y(), y(low=.5, high=2)"),
     "margin_ranking_loss": each("x(), y(), y(low=1, high=1)"), "cosine_embedding_loss": each("x(), y(), y(s[0], low=1, high=1)", FLAT),
     # spectra
     **{op: PAIRS for op in ("fft_fft", "fft_ifft", "fft_irfft", "fft_hfft")}, **{op: PAIRS for op in ("fft_fft2", "fft_ifft2", "fft_fftn", "fft_ifftn", "fft_irfftn")},

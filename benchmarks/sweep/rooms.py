@@ -7,6 +7,7 @@ import tenon
 from calls_of_ops import ROOT
 
 CPU = ROOT / "providers/cpu"
+RUNGS = {"native": "core", "": "core"}  # work of the core itself, which no implementation has computed
 
 
 class Rooms:
@@ -31,4 +32,4 @@ class Rooms:
 
     def _room(self, row):
         kind = self.kinds.get(row.op, row.op)
-        return self.folders.get(kind, {}).get(row.implementation) or row.implementation or "core"
+        return self.folders.get(kind, {}).get(row.implementation) or RUNGS.get(row.implementation, row.implementation)

@@ -8,7 +8,7 @@ from calls_of_ops import RANGES, calls
 
 DTYPES = ("f32", "f16", "bf16", "f64", "i8", "u8", "i32", "i64", "bool")
 # By name, the least rank of a tensor that can have the layout.
-LAYOUTS = {"contiguous": 1, "transposed": 2, "channels-last": 4, "column slice": 2, "every second": 1, "offset": 1, "expanded rows": 2, "expanded columns": 1}
+LAYOUTS = {"contiguous": 0, "transposed": 2, "channels-last": 4, "column slice": 2, "every second": 1, "offset": 1, "expanded rows": 2, "expanded columns": 1}
 LIKELY = ("contiguous", "contiguous", *LAYOUTS)
 OUT = 0.1  # share of the rows that write into a given tensor
 PATIENCE = 60  # draws of rows that were drawn before, until an op counts as exhausted
@@ -56,6 +56,8 @@ class Rows:
         call = choice(self.calls)
         shape, dtype, first = choice(call.shapes), choice(DTYPES), choice(LIKELY)
         names = tuple(zip(call.names.split(), shape))
+        if not re.search(r"\b(x\(|y\(|pairs\(|spd\(|triangle\(|dtype\b)", call.text):
+            dtype = DTYPES[0]
         if rank_of(call.text, shape, names) < LAYOUTS[first] or self.op.name.endswith("_") and first.startswith("expanded"):
             first = "contiguous"
         others, out = choice((first, "contiguous")) if "y(" in call.text else first, self.random.random() < OUT
@@ -63,9 +65,9 @@ class Rows:
 
 
 def rank_of(text, shape, values):
-    """The rank of the first tensor in the text; 1 if there is none."""
+    """The rank of the first tensor in the text; 0 if there is none."""
     call = re.search(r"\bx\((?:[^()]|\([^()]*\))*\)", text)
-    return eval(call[0], {"s": shape, "n": 0, "row": shape[-1:], "x": lambda *dims, **interval: len(dims) or len(shape)}, dict(values)) if call else 1
+    return eval(call[0], {"s": shape, "n": 0, "row": shape[-1:], "x": lambda *dims, **interval: len(dims) or len(shape)}, dict(values)) if call else 0
 
 
 def other_names(ops):

@@ -1,5 +1,6 @@
 """Both sides of a row: the function of PyTorch and of Tenon, on the same values, compared and timed."""
 
+import copy
 import functools
 import gc
 import itertools
@@ -40,8 +41,8 @@ def path_of(names_of_op):
     """The path below `torch` of the first name that PyTorch has; empty if it has none."""
     for name in names_of_op:
         prefix, _, rest = name.partition("_")
-        own = [f"{prefix}.{rest}"] if prefix in ("linalg", "fft") else []
-        for path in own + [space + name for space in NAMESPACES]:
+        first = [f"{prefix}.{rest}"] if prefix in ("linalg", "fft") else [f"nn.functional.{name}"] if name.endswith("_loss") else []
+        for path in first + [space + name for space in NAMESPACES]:
             if _walk(path) is not None:
                 return path
     return ""
@@ -78,11 +79,12 @@ class Sides:
         args, kwargs = (self.sample.input, *self.sample.args), dict(self.sample.kwargs)
         draw = sample_of(SimpleNamespace(**{**vars(self.row), "name": self.row.name, "text": "x(t, b, i)"}))
         theirs = getattr(torch.nn, kind)(*args, **kwargs).to(draw.input.dtype).eval()
+        exact = copy.deepcopy(theirs).double()
         ours = getattr(tenon.nn, kind)(*args, **kwargs)
         ours.load_state_dict({name: values.to_tenon(each) for name, each in theirs.state_dict().items()})
         ours.to(names.DTYPES[draw.input.dtype])
         self.sample = draw
-        return theirs, ours.eval()
+        return lambda x: (exact if x.dtype == torch.float64 else theirs)(x), ours.eval()
 
     def faults(self, intended):
         """The differences of the results, as texts; raises NoPeer if PyTorch refuses the call."""
