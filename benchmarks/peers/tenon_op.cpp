@@ -12,40 +12,23 @@ namespace {
 
 using nlohmann::json;
 
-Tensor tensor_of(const Input& input, Device device) {
-  const Tensor tensor = Tensor::copy_from_host(input.data, Dims(std::span<const int64_t>(input.dims)),
-                                               *dtype_from_name(input.dtype), device);
-  if (input.order.empty()) return tensor;
-  return tenon::call("permute", {tensor, input.order}).at(0);
+Tensor tensor_of(const Input& input) {
+  return Tensor::copy_from_host(input.data, Dims(std::span<const int64_t>(input.dims)), *dtype_from_name(input.dtype),
+                                Device("cpu"));
 }
 
 }  // namespace
 
-TenonOp::TenonOp(const json& spec, const std::vector<Input>& inputs)
-    : op_(&find_op(spec["op"].get<std::string>())), device_(spec.value("device", "cpu")) {
-  for (const Input& input : inputs) tensors_.push_back(tensor_of(input, device_));
+TenonOp::TenonOp(const json& spec, const std::vector<Input>& inputs) : op_(&find_op(spec["op"].get<std::string>())) {
+  for (const Input& input : inputs) tensors_.push_back(tensor_of(input));
   for (const json& each : spec["args"]) arguments_.push_back(value_of(each));
-  const json named = spec.value("kwargs", json::object());
-  for (const auto& [name, value] : named.items()) names_.push_back(name);
-  for (const std::string& name : names_) keywords_.push_back({name, value_of(named[name])});
 }
 
-TensorList TenonOp::call() const { return tenon::call(*op_, arguments_, keywords_); }
-
-bool TenonOp::want_out() {
-  try {
-    keywords_.push_back({"out", Value(call().at(0))});
-    call();
-    return true;
-  } catch (const Error&) {
-    if (!keywords_.empty() && keywords_.back().name == "out") keywords_.pop_back();
-    return false;
-  }
-}
+TensorList TenonOp::call() const { return tenon::call(*op_, arguments_); }
 
 void TenonOp::run(int64_t n) const {
   Results last;  // lives until the next call, as in a loop over a variable
-  for (int64_t i = 0; i < n; ++i) last = call_for_results(*op_, arguments_, keywords_);
+  for (int64_t i = 0; i < n; ++i) last = call_for_results(*op_, arguments_);
   keep(last);
 }
 
@@ -58,7 +41,6 @@ Value TenonOp::value_of(const json& j) const {
   if (j.is_array()) return j.get<Value::Ints>();
   if (j.contains("t")) return tensors_.at(j["t"]);
   if (j.contains("dtype")) return *dtype_from_name(j["dtype"].get<std::string>());
-  if (j.contains("device")) return device_;
   TensorList list;
   for (const json& number : j["ts"]) list.push_back(tensors_.at(number));
   return list;

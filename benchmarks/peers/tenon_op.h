@@ -10,25 +10,20 @@
 
 namespace tenon::bench {
 
-// One call. The case is a line of benchmarks/sweep/cases.py; `spec["device"]` is the device, by default cpu.
+// One call on the cpu. torch_op.h describes the case.
 class TenonOp {
  public:
   TenonOp(const nlohmann::json& spec, const std::vector<Input>& inputs);
 
   TensorList call() const;
-  // Makes a tensor that later calls write into. False if the op does not support that.
-  bool want_out();
   void run(int64_t n) const;
 
  private:
   Value value_of(const nlohmann::json& j) const;
 
   const DynamicOp* op_;
-  Device device_;
   std::vector<Tensor> tensors_;
   std::vector<Value> arguments_;
-  std::vector<std::string> names_;
-  std::vector<Keyword> keywords_;
 };
 
 // Empty if equal within `tolerance` of the greatest magnitude; else describes the difference.

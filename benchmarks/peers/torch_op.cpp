@@ -70,33 +70,22 @@ class Binder {
   }
 
   // The arguments for a call of `schema`; nothing if they do not fit.
-  std::optional<Stack> stack(const c10::FunctionSchema& schema, const json& call,
-                             const std::vector<at::Tensor>& out) const {
-    const json& positional = call["args"];
-    json named = call.value("kwargs", json::object());
+  std::optional<Stack> stack(const c10::FunctionSchema& schema, const json& positional) const {
     Stack stack;
-    size_t outs = 0;
     for (size_t i = 0; i < schema.arguments().size(); ++i) {
       const c10::Argument& parameter = schema.arguments()[i];
-      if (parameter.is_out()) {
-        if (outs == out.size()) return std::nullopt;
-        stack.emplace_back(out[outs++]);
-        continue;
-      }
+      if (parameter.is_out()) return std::nullopt;
       std::optional<IValue> given;
       if (i < positional.size()) {
         if (parameter.kwarg_only()) return std::nullopt;
         given = value(positional[i], parameter.type());
-      } else if (named.contains(parameter.name())) {
-        given = value(named[parameter.name()], parameter.type());
-        named.erase(parameter.name());
       } else if (parameter.default_value()) {
         given = *parameter.default_value();
       }
       if (!given) return std::nullopt;
       stack.push_back(*given);
     }
-    if (!named.empty() || outs != out.size() || positional.size() > schema.arguments().size()) return std::nullopt;
+    if (positional.size() > schema.arguments().size()) return std::nullopt;
     return stack;
   }
 
@@ -146,12 +135,11 @@ void flatten(const IValue& value, std::vector<at::Tensor>* out) {
 }  // namespace
 
 struct TorchOp::Call {
-  std::vector<at::Tensor> held;     // contiguous
-  std::vector<at::Tensor> tensors;  // the views of them that the call uses
+  std::vector<at::Tensor> tensors;
   std::vector<Input> inputs;
   std::string why_not;
-  std::optional<c10::OperatorHandle> op, op_out;
-  Stack arguments, arguments_out;
+  std::optional<c10::OperatorHandle> op;
+  Stack arguments;
 
   std::vector<at::Tensor> results() const {
     const c10::InferenceMode guard;
@@ -167,54 +155,36 @@ TorchOp::TorchOp(const json& spec) : call_(std::make_unique<Call>()) {
   Call& call = *call_;
   for (const json& each : spec["tensors"]) {
     const at::Tensor tensor = make_tensor(each);
-    const auto order = each.value("order", std::vector<int64_t>());
-    call.held.push_back(tensor);
-    call.tensors.push_back(order.empty() ? tensor : tensor.permute(order));
-    call.inputs.push_back({tensor.sizes().vec(), order, each["dtype"], tensor.data_ptr()});
-  }
-  if (!spec.contains("torch")) {
-    call.why_not = spec.value("why_not", "no peer is known");
-    return;
+    call.tensors.push_back(tensor);
+    call.inputs.push_back({tensor.sizes().vec(), each["dtype"], tensor.data_ptr()});
   }
   const json& wanted = spec["torch"];
   const std::string name = "aten::" + wanted["op"].get<std::string>();
   const Binder binder(call.tensors);
-  const auto& overloads = torch::jit::getAllOperatorsFor(c10::Symbol::fromQualString(name));
-  const auto find = [&](const std::vector<at::Tensor>& out, Stack* stack) -> std::optional<c10::OperatorHandle> {
-    for (const auto& overload : overloads) {
-      std::optional<Stack> bound = binder.stack(overload->schema(), wanted, out);
-      if (!bound) continue;
-      const auto handle = c10::Dispatcher::singleton().findSchema(overload->schema().operator_name());
-      if (!handle) continue;
-      *stack = std::move(*bound);
-      return handle;
-    }
-    return std::nullopt;
-  };
-  call.op = find({}, &call.arguments);
-  if (!call.op) {
-    call.why_not = name + " has no overload for these arguments";
+  for (const auto& overload : torch::jit::getAllOperatorsFor(c10::Symbol::fromQualString(name))) {
+    std::optional<Stack> bound = binder.stack(overload->schema(), wanted["args"]);
+    if (!bound) continue;
+    call.op = c10::Dispatcher::singleton().findSchema(overload->schema().operator_name());
+    if (!call.op) continue;
+    call.arguments = std::move(*bound);
     return;
   }
-  const std::vector<at::Tensor> results = call.results();
-  if (results.size() == 1) call.op_out = find({at::empty_like(results[0])}, &call.arguments_out);
+  call.why_not = name + " has no overload for these arguments";
 }
 
 TorchOp::~TorchOp() = default;
 
 const std::vector<Input>& TorchOp::inputs() const { return call_->inputs; }
 const std::string& TorchOp::why_not() const { return call_->why_not; }
-bool TorchOp::has_out() const { return call_->op_out.has_value(); }
 
-void TorchOp::run(int64_t n, int threads, bool out) {
+void TorchOp::run(int64_t n, int threads) {
   const c10::InferenceMode guard;
   if (at::get_num_threads() != threads) at::set_num_threads(threads);
-  const c10::OperatorHandle& op = out ? *call_->op_out : *call_->op;
-  const Stack& arguments = out ? call_->arguments_out : call_->arguments;
+  const Stack& arguments = call_->arguments;
   Stack stack, last;  // the last result lives until the next one, as in a loop over a variable
   for (int64_t i = 0; i < n; ++i) {
     stack.assign(arguments.begin(), arguments.end());
-    op.callBoxed(stack);
+    call_->op->callBoxed(stack);
     std::swap(stack, last);
   }
 }

@@ -15,16 +15,18 @@ struct Values {
   std::vector<double> values;
 };
 
-// The bytes of a tensor argument, row-major over `dims`. `order` describes the view that is the argument: its axis i is
-// axis order[i] of the tensor.
+// The bytes of a tensor argument, row-major over `dims`.
 struct Input {
   std::vector<int64_t> dims;
-  std::vector<int64_t> order;
   std::string dtype;
   const void* data = nullptr;
 };
 
-// The tensors of a case and one call with them. A case is a line of benchmarks/sweep/cases.py.
+// The tensors of a case and one call with them. A case is an object with these members:
+//   case, op   its name, and the name of Tenon's op
+//   tensors    [{"dims", "dtype", "low", "high", "fill": "" or "sorted"}]
+//   args       a list of JSON values, {"t": number of a tensor}, {"ts": [...]} or {"dtype": name}
+//   torch      {"op": PyTorch's name, "args"}
 class TorchOp {
  public:
   // Makes the tensors, with random numbers. Errors: std::runtime_error if libtorch has no overload for the arguments.
@@ -35,11 +37,9 @@ class TorchOp {
   const std::vector<Input>& inputs() const;
   // Why libtorch cannot make the call; empty if it can.
   const std::string& why_not() const;
-  // True if the call has a form that writes into a given tensor.
-  bool has_out() const;
 
-  // Makes the call `n` times on `threads` threads; with `out`, into the same tensor each time.
-  void run(int64_t n, int threads, bool out);
+  // Makes the call `n` times on `threads` threads.
+  void run(int64_t n, int threads);
   // The results of the call.
   std::vector<Values> results();
   // Bytes of a result of dtype `dtype` as doubles.

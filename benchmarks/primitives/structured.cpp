@@ -57,7 +57,7 @@ struct Call {
 };
 
 Row row_of(const Call& call) {
-  json torch = {{"op", call.op}, {"args", call.args}, {"kwargs", json::object()}};
+  json torch = {{"op", call.op}, {"args", call.args}};
   torch.update(call.torch);
   const json spec = {
       {"case", call.name}, {"op", call.op}, {"tensors", call.tensors}, {"args", call.args}, {"torch", torch}};
@@ -65,7 +65,7 @@ Row row_of(const Call& call) {
   Row row{call.name, {"tenon on cpu", [spec](int64_t n) { sides_of(spec).ours.run(n); }}, {}, call.bar};
   for (int width = 1; width <= threads; width *= 2) {
     row.peers.push_back({fmt::format("PyTorch {}, {} threads", TorchOp::version(), width),
-                         [spec, width](int64_t n) { sides_of(spec).peer.run(n, width, false); }});
+                         [spec, width](int64_t n) { sides_of(spec).peer.run(n, width); }});
   }
   row.check = [spec, compares = call.compares]() -> std::string {
     Sides& sides = sides_of(spec);

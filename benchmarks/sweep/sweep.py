@@ -1,120 +1,213 @@
-"""Measures every row of ops.yaml against PyTorch and prints the ratios of their times, worst first.
+#!/usr/bin/env python3
+"""Compares the ops of ops.yaml with PyTorch, a sample of dtypes, layouts and shapes, and prints the ratios of the times.
 
-usage: sweep.py PROGRAM [--ops REGEX] [--sizes 4,1024] [--dtypes f32,f16] [--threads N] [--batches N] [--least RATIO] [--json FILE]
+    ./dev sweep [--minutes 10] [--seed 0] [--room order] [--op REGEX] [--dtype f16] [--row REGEX]
+    VENV/bin/python benchmarks/sweep/sweep.py BUILD ...
 
-A ratio is Tenon's time over PyTorch's. `equal` is true if the values agree. The exit status is 1 if a row was over
-1.05 (of 4 elements: 0.3), if values differed, or if a call failed.
+A ratio is Tenon's time over PyTorch's. The exit status is 1 if a row is over its bar, differs, is refused or crashes.
 """
 
 import argparse
+import collections
+import datetime
+import faulthandler
 import json
+import multiprocessing
 import os
+import pathlib
+import random
 import re
-import subprocess
 import sys
+import time
+import traceback
+import warnings
 
 sys.dont_write_bytecode = True
 
-from cases import NARROW, SIZES, cases  # noqa: E402
+import report  # noqa: E402
+from calls_of_ops import ops  # noqa: E402
+from rows import DTYPES, Rows, other_names  # noqa: E402
 
-BAR, TINY_BAR = 1.05, 0.3
+SECONDS = 120   # until a row without an answer counts as hung
+HOPELESS = 3    # refusals of a call with a dtype, after which it is not drawn any more
+USELESS = 8     # the same, with any dtype
+ELSEWHERE = 12  # rows of an op in other rooms, after which it is left out
 
 
-class Program:
-    """The measuring program, started again after a crash."""
+def child(pipe, stack, threads):
+    """Answers each row of the pipe with what is to be added to it."""
+    faulthandler.enable(open(stack, "w"))
+    warnings.filterwarnings("ignore")
+    import tenon
+    import torch
 
-    def __init__(self, path, threads, batches):
-        self.path, self.threads, self.batches, self.process, self.peer = path, threads, batches, None, ""
+    import sides
+    from rooms import Rooms
+
+    torch.set_num_threads(threads)
+    all_ops = ops()
+    others, rooms, intended = other_names(all_ops), Rooms(all_ops), sides.intended()
+    pipe.send({"torch": torch.__version__.split("+")[0]})
+    with torch.inference_mode(), tenon.no_grad():
+        while True:
+            row, room = pipe.recv()
+            path = row.path or sides.path_of([row.op, *others.get(row.op, ())])
+            try:
+                pipe.send(answer(row, path, room, rooms, intended, sides, threads) if path else {"skip": "no peer"})
+            except sides.NoPeer:
+                pipe.send({"skip": "refused"})
+            except Exception:
+                pipe.send({"error": traceback.format_exc()[-700:]})
+
+
+def answer(row, path, room, rooms, intended, sides, threads):
+    try:
+        both = sides.Sides(row, path)
+    except sides.NO_ROW:  # the shape or the dtype does not fit the arguments
+        raise sides.NoPeer() from None
+    faults = both.faults(intended)
+    try:
+        ours, theirs = both.bound()
+        found = rooms.of(ours)
+    except Exception as error:
+        return {"refused": f"{type(error).__name__}: {error}"[:300]}
+    if room and not re.fullmatch(room, found):
+        return {"skip": "room"}
+    seconds = sides.measure(ours, theirs, threads)
+    return {"ours": seconds[0], "theirs": seconds[1], "ratio": seconds[0] / seconds[1], "room": found} | ({"faults": faults} if faults else {})
+
+
+class Child:
+    """The process that calls both sides, started again after a crash."""
+
+    def __init__(self, stack, threads):
+        self.stack, self.threads, self.process = stack, threads, None
+        self.start()
 
     def start(self):
-        """Limits the process to as many processors as threads are wanted, because Tenon uses every processor it may use."""
-        few = sorted(os.sched_getaffinity(0))[:self.threads]
-        self.process = subprocess.Popen([self.path, str(self.threads), str(self.batches)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        preexec_fn=lambda: os.sched_setaffinity(0, few))
-        first = json.loads(self.process.stdout.readline())
-        self.peer = f"{first['peer']}, {first['threads']} threads"
+        context = multiprocessing.get_context("spawn")
+        self.pipe, end = context.Pipe()
+        self.process = context.Process(target=child, args=(end, self.stack, self.threads), daemon=True)
+        self.process.start()
+        end.close()
+        self.peer = self.pipe.recv()["torch"]
 
-    def rows(self, line):
-        if self.process is None:
-            self.start()
-        self.process.stdin.write(json.dumps(line) + "\n")
-        self.process.stdin.flush()
-        rows = []
-        for answer in self.process.stdout:
-            row = json.loads(answer)
-            if "done" in row:
-                return rows
-            rows.append(row)
-        self.process = None
-        return rows + [{"case": line["case"], "mode": "fresh", "error": "the program died"}]
-
-
-def bar(row):
-    return TINY_BAR if row["size"] <= 4 else BAR
+    def ask(self, row, room):
+        self.pipe.send((row, room))
+        try:
+            if self.pipe.poll(SECONDS):
+                return self.pipe.recv()
+            self.process.kill()
+            why = f"no answer within {SECONDS} s"
+        except (EOFError, ConnectionResetError):
+            why = ""
+        self.process.join()
+        why = why or f"exit status {self.process.exitcode}"
+        self.start()
+        return {"died": f"{why} {self.stack.read_text()[:1500]}".strip()}
 
 
-def text(row):
-    times = [f"{row[key] / 1e3:12.2f}" if key in row else " " * 12 for key in ("ours_ns", "peer_ns")]
-    ratio = f"{row['ratio']:8.3f}" if "ratio" in row else " " * 8
-    note = row.get("error", "").split("\n")[0] or row.get("why_not") or ("" if row["equal"] is True else f"differs: {row['equal']}")
-    return f"{ratio} {times[0]} {times[1]}  {row['mode']:5} {row['case']}  {note}".rstrip()
+class Sample:
+    """Draws rows of the wanted ops in turns, and leaves out what proves useless."""
+
+    def __init__(self, args):
+        self.row, self.dtypes, self.seed, self.room = re.compile(args.row), args.dtype.split(","), args.seed, args.room
+        self.refusals, self.elsewhere, self.no_peer = collections.Counter(), collections.Counter(), []
+        self.rows = [Rows(op, args.seed) for op in ops() if re.search(args.op, op.name) and not op.same_as]
+        self.no_rule = [rows.op.name for rows in self.rows if not rows.calls]
+
+    def __iter__(self):
+        order = random.Random(self.seed)
+        while self.rows:
+            order.shuffle(self.rows)
+            for rows in list(self.rows):
+                row = self._next(rows)
+                if row is None:
+                    self.rows.remove(rows)
+                else:
+                    yield row
+
+    def _next(self, rows):
+        if rows.op.name in self.no_peer or self.elsewhere[rows.op.name] >= ELSEWHERE:
+            return None
+        while (row := rows.next()) is not None:
+            hopeless = self.refusals[row.op, row.text, row.dtype] >= HOPELESS or self.refusals[row.op, row.text] >= USELESS
+            if row.dtype in self.dtypes and self.row.search(row.name) and not hopeless:
+                return row
+        return None
+
+    def skipped(self, row, why):
+        if why == "no peer":
+            self.no_peer.append(row.op)
+        elif why == "room":
+            self.elsewhere[row.op] += 1
+        else:
+            self.refusals.update([(row.op, row.text, row.dtype), (row.op, row.text)])
+
+    def measured(self, row):
+        for counts, key in ((self.refusals, (row.op, row.text, row.dtype)), (self.refusals, (row.op, row.text)), (self.elsewhere, row.op)):
+            counts[key] = -1_000_000
+
+
+def machine():
+    names = re.findall(r"^model name\s*: (.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.M)
+    return f"{os.cpu_count()} processors of {names[0] if names else os.uname().machine}"
+
+
+def run(args, file):
+    """Measures rows until the time is over; the first line of the file says where and when."""
+    child, sample, end = Child(args.out.with_suffix(".stack"), args.threads), Sample(args), time.time() + 60 * args.minutes
+    about = (f"{datetime.date.today()}, {machine()}, {args.threads} thread{'s' * (args.threads > 1)}, seed {args.seed}: Tenon's time over that of "
+             f"PyTorch {child.peer}")
+    file.write(json.dumps({"about": about}) + "\n")
+    for number, row in enumerate(sample):
+        if time.time() > end:
+            break
+        if sys.stderr.isatty():
+            print(f"\r{number:6} {row.name:100.100}", end="", file=sys.stderr)
+        found = child.ask(row, args.room)
+        if "skip" in found:
+            sample.skipped(row, found["skip"])
+            continue
+        sample.measured(row)
+        file.write(json.dumps({"name": row.name, "op": row.op, "dtype": row.dtype} | found) + "\n")
+        file.flush()
+    if sys.stderr.isatty():
+        print(f"\r{'':107}\r", end="", file=sys.stderr)
+    child.process.kill()
+    child.stack.unlink()
+    print(f"PyTorch has no such function: {' '.join(sorted(sample.no_peer))}\nno rule for the arguments: {' '.join(sample.no_rule)}")
 
 
 def main():
     parser = argparse.ArgumentParser(prog="./dev sweep", description=__doc__.splitlines()[0])
-    parser.add_argument("program", help=argparse.SUPPRESS)
-    parser.add_argument("--ops", default="", help="a regular expression: run only ops whose case contains a match")
-    parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="numbers of elements, separated by commas")
-    parser.add_argument("--dtypes", default=",".join(("f32", *NARROW)), help="dtypes, separated by commas")
-    parser.add_argument("--threads", type=int, default=2, help="threads of each side")
-    parser.add_argument("--batches", type=int, default=7, help="batches of each side; the fastest one counts")
-    parser.add_argument("--least", type=float, default=0, help="print only rows with at least this ratio")
-    parser.add_argument("--json", help="append a line per row to this file")
+    parser.add_argument("build", type=pathlib.Path, help=argparse.SUPPRESS)
+    parser.add_argument("--minutes", type=float, default=10, help="how long rows are drawn")
+    parser.add_argument("--seed", type=int, default=0, help="the seed of the sample")
+    parser.add_argument("--room", default="", metavar="REGEX", help="only rows that this folder of providers/cpu computes")
+    parser.add_argument("--op", default="", metavar="REGEX", help="only ops whose name contains a match")
+    parser.add_argument("--dtype", default=",".join(DTYPES), help="dtypes, separated by commas")
+    parser.add_argument("--row", default="", metavar="REGEX", help="only rows whose printed name contains a match")
+    parser.add_argument("--threads", type=int, default=1, help="of each side; with 1 the times are processor times")
+    parser.add_argument("--least", type=float, default=0, metavar="RATIO", help="prints only rows with at least this ratio")
+    parser.add_argument("--out", type=pathlib.Path, metavar="FILE", help="the file of the rows; BUILD/sweep.json")
+    parser.add_argument("--again", action="store_true", help="prints the rows of the file; measures nothing")
+    parser.add_argument("--readme", action="store_true", help="writes the newest table into benchmarks/sweep/README.md")
     args = parser.parse_args()
-    program, rows, left_out = Program(args.program, args.threads, args.batches), [], {}
-    wanted = [(op, case) for op, case in cases([int(s) for s in args.sizes.split(",")], args.dtypes.split(","))
-              if re.search(args.ops, case["case"] if isinstance(case, dict) else op)]
-    if not wanted:
-        parser.error(f"no case has {args.ops!r} in its name, one of the sizes {args.sizes} and of the dtypes {args.dtypes}")
-    file = open(args.json, "w") if args.json else None
-    for done, (op, case) in enumerate(wanted):
-        if isinstance(case, str):
-            left_out[op] = case
-            continue
-        if sys.stderr.isatty():
-            print(f"\r{done * 100 // len(wanted):3}% {case['case']:60}", end="", file=sys.stderr)
-        measured = [row | {"op": op, "size": case["size"], "dtype": case["dtype"]} for row in program.rows(case)]
-        rows += measured
-        if file:  # immediately, since a whole sweep takes an hour
-            file.writelines(json.dumps(row) + "\n" for row in measured)
-            file.flush()
-    if sys.stderr.isatty():
-        print(f"\r{'':66}\r", end="", file=sys.stderr)
-    if file:
-        file.close()
-    sys.exit(report(rows, left_out, program.peer, args.least))
-
-
-def report(rows, left_out, peer, least):
-    compared = sorted((row for row in rows if "ratio" in row), key=lambda row: -row["ratio"])
-    differing = [row for row in compared if row["equal"] is not True]
-    failed = [row for row in rows if "error" in row]
-    alone = [row for row in rows if "why_not" in row]
-    over = [row for row in compared if row["ratio"] > bar(row)]
-    print(f"Tenon's time over that of {peer}; microseconds\n   ratio        tenon      PyTorch  mode  case")
-    for row in compared:
-        if row["ratio"] >= least:
-            print(text(row))
-    for title, some in (("without a peer", alone), ("failed", failed), ("different values", differing)):
-        if some:
-            print(f"\n{title}:")
-            print("\n".join(text(row) for row in some))
-    for op, why in left_out.items():
-        print(f"not measured: {op}: {why}")
-    print(f"\n{len(compared)} rows compared, {len(over)} over their bar ({BAR}; {TINY_BAR} at 4 elements), "
-          f"{len(differing)} with other values, {len(alone)} without a peer, {len(failed)} failed")
-    return 1 if over or differing or failed else 0
+    args.build = args.build.resolve()
+    args.out = args.out or args.build / "sweep.json"
+    if not args.again:
+        os.environ |= {"TENON_PLUGIN_PATH": str(args.build / "lib/tenon"), "TENON_THREADS": str(args.threads), "OMP_NUM_THREADS": str(args.threads),
+                       "TENON_DEVICE": "cpu", "TENON_PROVIDERS": "cpu"}
+        sys.path.insert(0, str(args.build / "lib/python"))
+        with open(args.out, "w") as file:
+            run(args, file)
+    about, *found = map(json.loads, args.out.read_text().splitlines())
+    print(report.text(found, about["about"], args.least))
+    if args.readme:
+        report.write_readme(found, about["about"])
+    return 1 if any(map(report.over, report.worst_first(found))) or any(some for _, some in report.titled(found)) else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

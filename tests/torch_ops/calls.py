@@ -14,7 +14,7 @@ from values import Memo, arguments_of, back, copied, error_text, raised, text_of
 
 # Results that are right up to a sign or a rotation: they are compared after the database's own processing.
 GAUGE = {"svd", "linalg.svd", "linalg.eigh", "linalg.eig", "linalg.qr", "geqrf", "linalg.pinv", "lu", "symeig"}
-RANDOM = re.compile(r"^(cauchy|exponential|geometric|log_normal|normal|uniform|randn.*|rand_like|rand|randint.*|multinomial|bernoulli|nn\.functional\."
+RANDOM = re.compile(r"^(cauchy|exponential|geometric|log_normal|normal|uniform|randn.*|rand_like|rand|randint.*|randperm|multinomial|bernoulli|nn\.functional\."
                     r"(dropout.*|alpha_dropout|feature_alpha_dropout|fractional_max_pool.*|rrelu)|empty.*|new_empty.*|svd_lowrank|pca_lowrank|resize_.*)$")
 TIES = re.compile(r"^(sort|argsort|topk|kthvalue|median|nanmedian|mode|max|min|argmax|argmin|cummax|cummin|aminmax)$")
 CONVERSIONS = ("byte", "char", "short", "int", "long", "to", "bool")
