@@ -181,6 +181,15 @@ TEST_P(Fourier, KeepsLinesApart) {
   }
 }
 
+// Fewer lines than threads: the threads share each line.
+TEST(FourierOnTwoThreads, SharesALine) {
+  OpenProvider cpu("cpu");
+  for (const int64_t n : {30030, 65536, 10007}) {
+    for (const int64_t lines : {1, 3}) check_all<float>(&cpu, lines, n, true);
+    check_all<double>(&cpu, 1, n, false);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Target, Fourier, testing::Values("baseline", "avx2", "avx3"),
                          [](const auto& info) { return std::string(info.param); });
 
