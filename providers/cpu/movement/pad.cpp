@@ -152,7 +152,7 @@ void copy_row(T* to, const T* from, int64_t n) {
   }
 }
 
-// Writes rows. `copied`: the elements that are no border are in the result already.
+// Writes rows. `copied`: the elements between the borders are in the result already.
 template <class T>
 class PadWriter {
  public:

@@ -344,10 +344,48 @@ HWY_INLINE bool replaces_one(T x, T best) {
   return (number && !best_nan) || (nan && (last || !best_nan));
 }
 
+// True where `x` replaces `best`. A number does not replace NaN.
+template <bool greatest, bool last, class W>
+HWY_INLINE hn::Mask<hn::DFromV<W>> takes(W x, W best) {
+  const auto better = beyond<greatest, last>(x, best);
+  return last ? hn::AndNot(hn::AndNot(hn::IsNaN(x), hn::IsNaN(best)), better) : better;
+}
+
+// Short rows, one per lane.
+template <bool greatest, bool last, class T>
+HWY_INLINE int64_t short_arg_row_vectors(int64_t* positions, const T* src, int64_t row_stride, int64_t rows,
+                                         int64_t n) {
+  const D<T> d;
+  const DI<T> di;
+  const int64_t lanes = lane_count<T>();
+  const auto places = hn::Mul(hn::Iota(di, 0), hn::Set(di, static_cast<hn::TFromD<DI<T>>>(row_stride)));
+  HWY_ALIGN hn::TFromD<DI<T>> numbers[hn::MaxLanes(D<T>())];
+  int64_t i = 0;
+  for (; i + lanes <= rows; i += lanes) {
+    V<T> best = hn::GatherIndex(d, src + i * row_stride, places);
+    auto at = hn::Zero(di);
+    for (int64_t k = 1; k < n; ++k) {
+      const V<T> x = hn::GatherIndex(d, src + i * row_stride + k, places);
+      const auto taken = takes<greatest, last>(x, best);
+      best = hn::IfThenElse(taken, x, best);
+      at = hn::IfThenElse(hn::RebindMask(di, taken), hn::Set(di, static_cast<hn::TFromD<DI<T>>>(k)), at);
+    }
+    hn::Store(at, di, numbers);
+    for (int64_t lane = 0; lane < lanes; ++lane) positions[i + lane] = numbers[lane];
+  }
+  return i;
+}
+
 template <bool greatest, bool last, class S>
 HWY_INLINE void short_arg_rows(int64_t* positions, const S* src, int64_t row_stride, int64_t rows, int64_t n) {
   using T = Computed<S>;
-  for (int64_t i = 0; i < rows; ++i, src += row_stride) {
+  int64_t done = 0;
+  if constexpr (!is_narrow_float<S>) {
+    if (row_stride < (int64_t{1} << 20))
+      done = short_arg_row_vectors<greatest, last>(positions, src, row_stride, rows, n);
+  }
+  src += done * row_stride;
+  for (int64_t i = done; i < rows; ++i, src += row_stride) {
     T best = hn::GetLane(load_one(src));
     int64_t at = 0;
     for (int64_t k = 1; k < n; ++k) {
@@ -388,9 +426,7 @@ HWY_INLINE void arg_column_vectors(int64_t* positions, const S* src, int64_t row
     const auto here = hn::Set(di, static_cast<hn::TFromD<DI<T>>>(r));
     for (int k = 0; k < width; ++k) {
       const V<T> x = load(src + k * lanes);
-      const auto better = beyond<greatest, last>(x, best[k]);
-      // A number does not replace NaN.
-      const auto taken = last ? hn::AndNot(hn::AndNot(hn::IsNaN(x), hn::IsNaN(best[k])), better) : better;
+      const auto taken = takes<greatest, last>(x, best[k]);
       best[k] = hn::IfThenElse(taken, x, best[k]);
       at[k] = hn::IfThenElse(hn::RebindMask(di, taken), here, at[k]);
     }

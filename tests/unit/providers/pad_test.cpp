@@ -11,6 +11,7 @@
 
 #include "primitives/dtype/dtype.h"
 #include "primitives/reference/reference.h"
+#include "primitives/text/format.h"
 #include "sdk/provider/descriptor.h"
 #include "tests/unit/providers/provider_fixture.h"
 
@@ -109,8 +110,7 @@ TEST_P(Pad, EqualsTheReference) {
       {{3, 70, 65}, {0, 1, 1}, {0, 1, 1}},
   };
   for (const PadCase& at : cases) {
-    std::string what = "dims";
-    for (const int64_t dim : at.dims) what += " " + std::to_string(dim);
+    const std::string what = fmt::format("case {}", &at - cases);
     for (const int32_t dtype : {EP_DTYPE_u8, EP_DTYPE_f8e4m3fn, EP_DTYPE_f16, EP_DTYPE_i32, EP_DTYPE_f64}) {
       for (const int32_t mode : {EP_PAD_CONSTANT, EP_PAD_REFLECT, EP_PAD_EDGE}) check_layouts(dtype, mode, at, what);
     }
