@@ -109,7 +109,7 @@ TENON_AVX2 void widened_rows(const DotTile& tile, int32_t first, int32_t column)
   }
 }
 
-// The same for 32 columns, on AVX-VNNI.
+// Like widened_rows, for 32 columns, on AVX-VNNI.
 template <int kRows>
 TENON_AVX_VNNI void dotted_rows(const DotTile& tile, int32_t first) {
   __m256i sum[kRows][4];

@@ -14,16 +14,20 @@
 namespace tenon::provider::cpu {
 namespace {
 
-constexpr int64_t most_multiplications = 16 * 16 * 16;  // of one matrix; larger ones pay for blocks
+// The most multiplications for one matrix. Products in blocks are faster for larger matrices.
+constexpr int64_t most_multiplications = 16 * 16 * 16;
 constexpr int64_t fewest_matrices = 8;
-constexpr int64_t room_elements = 4096;  // of each operand in a buffer
+// The elements of each operand that a buffer holds.
+constexpr int64_t room_elements = 4096;
 
 // The matrices of one operand.
 struct Matrices {
-  int32_t index, size;  // operand number; bytes per element
+  // The operand's number, and its bytes per element.
+  int32_t index, size;
   int64_t rows, columns, row, column;
   Axes batch;
-  ConvertFunction convert;  // to T, or from T if this is the result
+  // Converts to T, or from T if this is the result.
+  ConvertFunction convert;
 
   Matrices(const ep_primitive_desc& desc, int32_t role) : index(find_operand(desc, role)), convert(nullptr) {
     const ep_operand_desc& operand = desc.operands[index];
@@ -138,7 +142,8 @@ class BatchMatmulPrimitive final : public ep_primitive {
   ProductKernel<T> kernel_;
   Matrices c_, a_, b_;
   bool converts_;
-  int64_t together_ = 1;  // matrices that are converted together
+  // The number of matrices that are converted together.
+  int64_t together_ = 1;
 };
 
 }  // namespace

@@ -94,7 +94,7 @@ void arrange(float* to, const float* from, int64_t n) {
 #if HWY_TARGET != HWY_SCALAR
 // The sums of the blocks of 16 bytes of v.
 template <class DV, class VV>
-HWY_INLINE auto sum_of_blocks(DV d, VV v) {
+HWY_INLINE auto sum_of_blocks(DV, VV v) {
   if constexpr (hn::MaxLanes(DV()) * sizeof(hn::TFromD<DV>) > 16) {
     const hn::Half<DV> half;
     return sum_of_blocks(half, hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));

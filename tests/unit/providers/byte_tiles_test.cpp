@@ -1,5 +1,6 @@
 // The tiles of byte products: every kernel of this processor against sums in 64 bits, for odd sizes, zero points, every
 // type of result, and scales that are NaN or infinite.
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -144,8 +145,7 @@ TEST_F(ByteTiles, SumsAreExact) {
             for (int64_t p = 0; p < depth; ++p) sum += (lines[tap * rows + r][p] ^ flip) * weight(tap, p, c);
           }
           if (tile.weight_zero != nullptr) sum -= int64_t{zeros_[c]} * sums[static_cast<size_t>(r)];
-          const std::string label =
-              name + " round " + std::to_string(round) + " row " + std::to_string(r) + " column " + std::to_string(c);
+          const std::string label = fmt::format("{} round {} row {} column {}", name, round, r, c);
           expect_result(tile, r, c, sum, label);
           if (HasFatalFailure()) return;
         }
@@ -200,8 +200,7 @@ TEST_F(ByteTiles, DepthwiseSumsAreExact) {
               if (tile.weight_zero != nullptr) sum -= zeros_[c] * byte;
             }
           }
-          const std::string label = name + " round " + std::to_string(round) + " pixel " + std::to_string(pixel) +
-                                    " column " + std::to_string(c);
+          const std::string label = fmt::format("{} round {} pixel {} column {}", name, round, pixel, c);
           expect_result(tile, pixel, c, sum, label);
           if (HasFatalFailure()) return;
         }
