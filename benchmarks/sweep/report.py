@@ -3,6 +3,7 @@
 import collections
 import math
 import pathlib
+import textwrap
 
 README = pathlib.Path(__file__).with_name("README.md")
 HEADING = "## Newest table\n"
@@ -56,5 +57,5 @@ def write_readme(found, about):
     lines += ["", f"The worst {WORST} rows of calls that take at least {SHORT * 1e6:.0f} us (times in us):", "",
               "| ratio | Tenon | PyTorch | room | call |", "|---|---|---|---|---|"]
     long = [row for row in rows if row["ours"] >= SHORT]
-    lines += [f"| {row['ratio']:.1f} | {row['ours'] * 1e6:.1f} | {row['theirs'] * 1e6:.1f} | {row['room']} | {row['name']} |" for row in long[:WORST]]
+    lines += [f"| {row['ratio']:.1f} | {row['ours'] * 1e6:.1f} | {row['theirs'] * 1e6:.1f} | {row['room']} | {textwrap.shorten(row['name'], 80)} |" for row in long[:WORST]]
     README.write_text(README.read_text().split(HEADING)[0] + "\n".join(lines) + "\n")

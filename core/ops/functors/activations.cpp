@@ -140,9 +140,9 @@ Tensor nan_to_num(const Tensor& input, double nan, std::optional<double> posinf,
   return tenon::where(tenon::isneginf(input), Scalar(neginf.value_or(-most)), result);
 }
 
-Tensor clamp_min(const Tensor& input, Scalar min) { return tenon::maximum(input, min); }
+Tensor clamp_min(const Tensor& input, Scalar min) { return tenon::clamp(input, std::optional(min)); }
 Tensor clamp_min(const Tensor& input, const Tensor& min) { return tenon::maximum(input, min); }
-Tensor clamp_max(const Tensor& input, Scalar max) { return tenon::minimum(input, max); }
+Tensor clamp_max(const Tensor& input, Scalar max) { return tenon::clamp(input, std::nullopt, std::optional(max)); }
 Tensor clamp_max(const Tensor& input, const Tensor& max) { return tenon::minimum(input, max); }
 
 Tensor hardtanh(const Tensor& input, double min_val, double max_val) {

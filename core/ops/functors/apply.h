@@ -36,6 +36,8 @@ Tensor floating(const Tensor& input);
 // Like the function above, for the argument `name` of `op`. Throws for an undefined tensor.
 Tensor floating(std::string_view op, std::string_view name, const Tensor& input);
 inline Tensor floating(std::string_view op, const Tensor& input) { return floating(op, "input", input); }
+// The distance from 1 to the next number, in f64 for f64 and in f32 for the floating dtypes that are computed in f32.
+inline double epsilon(DType dtype) { return dtype == DType::f64 ? 0x1p-52 : 0x1p-23; }
 
 // Throws for a tensor that is not of rank 0.
 void require_rank_0(std::string_view op, std::string_view name, const Tensor& tensor);

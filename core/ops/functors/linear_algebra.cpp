@@ -91,9 +91,6 @@ Tensor solved(OpId id, int32_t kind, const Tensor& input, const Tensor& other, i
   return vectors ? tenon::squeeze(result, -1) : result;
 }
 
-// The distance from 1 to the next number.
-double epsilon(DType dtype) { return dtype == DType::f64 ? 0x1p-52 : 0x1p-23; }
-
 // The threshold up to which singular values count as 0.
 Tensor least_value(const Tensor& input, const Tensor& values) {
   const auto side = static_cast<double>(std::max(input.dims()[input.rank() - 2], input.dims()[input.rank() - 1]));
@@ -200,6 +197,7 @@ Tensor linalg_lstsq(const Tensor& input, const Tensor& other) {
 Tensor linalg_matrix_power(const Tensor& input, int64_t n) {
   Tensor base = matrices("linalg_matrix_power", input, true);
   if (n < 0) base = tenon::linalg_inv(base);
+  if (n >= 0 && input.dtype() != DType::boolean) base = input;  // products of integers are integers
   uint64_t rest = n < 0 ? uint64_t{0} - static_cast<uint64_t>(n) : static_cast<uint64_t>(n);
   if (rest == 0) {
     const Tensor one = tenon::eye(base.dims()[base.rank() - 1], std::nullopt, base.dtype(), base.device());

@@ -169,11 +169,12 @@ Tensor vander(const Tensor& x, std::optional<int64_t> n, bool increasing) {
   const int64_t count = n.value_or(x.dim(0));
   if (count < 0) refuse("vander", "N is {}; it must be at least 0.", count);
   const int64_t rows = x.dim(0);
-  const Tensor one = tenon::ones({rows, std::min<int64_t>(count, 1)}, x.dtype(), x.device());
+  const Tensor wide = is_floating(x.dtype()) ? x : tenon::cast(x, DType::i64);
+  const Tensor one = tenon::ones({rows, std::min<int64_t>(count, 1)}, wide.dtype(), x.device());
   if (count < 2) return one;
-  const Tensor factors = tenon::expand(tenon::unsqueeze(x, 1), {rows, count - 1});
+  const Tensor factors = tenon::expand(tenon::unsqueeze(wide, 1), {rows, count - 1});
   return tenon::cumprod(tenon::concat(increasing ? TensorList{one, factors} : TensorList{factors, one}, 1), 1,
-                        x.dtype(), false, !increasing);
+                        wide.dtype(), false, !increasing);
 }
 
 }  // namespace tenon::functors

@@ -41,17 +41,6 @@ Tensor parameter(std::string_view op, std::string_view name, const Tensor& value
   return tenon::cast(value, dtype);
 }
 
-// The distance from 1 to the next number of a floating dtype.
-double epsilon(DType dtype) {
-  switch (dtype) {
-    case DType::f64: return 0x1p-52;
-    case DType::f32: return 0x1p-23;
-    case DType::f16: return 0x1p-10;
-    case DType::bf16: return 0x1p-7;
-    default: return dtype_name(dtype).starts_with("f8e5m2") ? 0x1p-2 : 0x1p-3;
-  }
-}
-
 // The gradients of a norm of a tensor without elements: an empty gradient, and zeros for its parameters, with the dims
 // `parameters`.
 std::tuple<Tensor, Tensor, Tensor> gradients_of_nothing(const Tensor& source, const SymDims& parameters) {

@@ -1,4 +1,6 @@
 // where, clamp, fma: element-wise ops of three arguments, each a tensor or a number.
+#include <algorithm>
+
 #include "core/ops/functors/apply.h"
 #include "primitives/text/format.h"
 
@@ -67,6 +69,16 @@ DType numeric(std::string_view op, DType dtype) {
   return value_or_throw(infer::ternary(op, EP_TERNARY_clamp, dtype, dtype, dtype)).compute;
 }
 
+// The nearest number to `bound` in an integer dtype of at most 32 bits. Other bounds stay as they are.
+Scalar within(const Scalar& bound, DType dtype) {
+  const DTypeInfo& info = dtype_info(dtype);
+  const bool is_signed = info.type_class == DTypeClass::INT;
+  if ((!is_signed && info.type_class != DTypeClass::UINT) || info.bits > 32 || bound.dtype() != DType::i64)
+    return bound;
+  const int64_t most = (int64_t{1} << (info.bits - (is_signed ? 1 : 0))) - 1;
+  return std::clamp(bound.to_int(), is_signed ? -most - 1 : 0, most);
+}
+
 }  // namespace
 
 Tensor where(Tensor* out, const Tensor& condition, const Tensor& input, const Tensor& other) {
@@ -100,6 +112,8 @@ Tensor masked_fill(const Tensor& input, const Tensor& mask, Scalar value) {
 Tensor clamp(Tensor* out, const Tensor& input, std::optional<Scalar> min, std::optional<Scalar> max) {
   require_defined("clamp", "input", input);
   if (!min && !max) refuse("clamp", "both min and max are absent.");
+  if (min) min = within(*min, input.dtype());
+  if (max) max = within(*max, input.dtype());
   if (!max) return binary_to(OpId::maximum, out, input, *min);
   if (!min) return binary_to(OpId::minimum, out, input, *max);
   const bool absorbed = elementwise::absorbs(input, *min) && elementwise::absorbs(input, *max);

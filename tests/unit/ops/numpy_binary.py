@@ -229,6 +229,12 @@ class Ternary(OpTest):
         i = some(5, dtype=np.int32, low=-9, high=9)
         self.check(np.clip(i, -2, 3), "clamp", i, -2, 3)
         self.check(np.clip(i, -2.5, 3), "clamp", i, -2.5, 3, dtype="f32")
+        u, s = np.array([0, 1, 255], np.uint8), np.array([-128, 0, 127], np.int8)  # bounds outside the dtype
+        self.check(np.minimum(u, 1), "clamp", u, -1, 1)
+        self.check(u, "clamp", u, -1, 300)
+        self.check(u, "clamp_min", u, -1)
+        self.check(u, "clamp_max", u, 256)
+        self.check(s, "clamp", s, -200, 200)
         self.close(run("clamp_", x, 0, 1)[0], np.clip(x, 0, 1))
         self.refused("clamp: both min and max are absent.", "clamp", x)
 

@@ -93,6 +93,11 @@ class LinearAlgebra(OpTest):
             self.near(run("linalg_cond", a)[0], np.linalg.cond(a), 1e-7)
         self.assertEqual(run("linalg_det", np.array([[1.0, 2.0], [2.0, 4.0]]))[0], 0)
 
+    def test_powers_of_integers(self):
+        whole = np.array([[1, 2], [3, 3]], np.int32)
+        for n in (0, 1, 3):
+            self.check(np.linalg.matrix_power(whole, n), "matrix_power", whole, n)
+
     def test_values(self):
         for shape in ((4, 4), (5, 3), (2, 3, 5)):
             a = self.matrix(*shape)

@@ -115,6 +115,9 @@ class Norms(OpTest):
         x, w = some(3, 4, 5), some(5)
         expected = x / np.sqrt((x.astype(np.float64) ** 2).mean(-1, keepdims=True) + 1e-6) * w
         self.check(expected, "rms_norm", x, [5], w, dtype="f32", rtol=1e-4)
+        small = some(4, 5, low=0.001, high=0.01).astype(np.float16)  # its squares are less than the epsilon of f16
+        wide = small.astype(np.float64)
+        self.check(wide / np.sqrt((wide ** 2).mean(-1, keepdims=True) + 2.0 ** -23), "rms_norm", small, [5], dtype="f16", rtol=2e-3)
 
     def test_batch_norm(self):
         x, m, v, w, b = some(2, 3, 4, 5), some(3), some(3, low=0.5, high=2), some(3), some(3)

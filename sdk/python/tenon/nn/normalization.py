@@ -148,7 +148,7 @@ class LayerNorm(_LastAxes):
 
 class RMSNorm(_LastAxes):
     """Divides the last axes, of shape normalized_shape, by their root mean square (Zhang and Sennrich 2019). Then
-    multiplies by weight, of that shape, if elementwise_affine. eps=None takes the epsilon of the dtype."""
+    multiplies by weight, of that shape, if elementwise_affine. eps=None takes the epsilon of f32, or of f64 for f64."""
 
     def __init__(self, normalized_shape: Any, eps: float | None = None, elementwise_affine: bool = True, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
