@@ -30,14 +30,21 @@ RowFormat RowFormat::stored(int32_t dtype) {
 
 namespace {
 
-// Calls move(offset in storage, element number, length, stride) for each run along the innermost axis.
+// Calls move(offset in storage, element number, length, stride) for each run. Innermost axes that are contiguous form one run.
 template <class Move>
 void for_each_run(const Axes& row, const Move& move) {
-  if (row.rank == 0) return move(0, 0, int64_t{1}, int64_t{1});
-  const int32_t last = row.rank - 1;
-  const int64_t length = row.dims[last];
-  const int64_t runs = row.count() / length;
-  for (int64_t run = 0; run < runs; ++run) move(row.offset(run * length), run * length, length, row.strides[last]);
+  Axes outer = row;
+  int64_t length = 1, stride = 1;
+  while (outer.rank > 0) {
+    const int32_t last = outer.rank - 1;
+    const int64_t dim = outer.dims[last], step = outer.strides[last];
+    if (dim != 1 && length != 1 && step != length * stride) break;
+    if (dim != 1 && length == 1) stride = step;
+    length *= dim;
+    outer.rank = last;
+  }
+  const int64_t runs = outer.count();
+  for (int64_t i = 0; i < runs; ++i) move(outer.offset(i), i * length, length, stride);
 }
 
 }  // namespace

@@ -198,6 +198,8 @@ const std::vector<ChannelCase>& channel_cases() {
        [](const Tensor& x) {
          return pad(x, {1, 1, 2, 2}, "reflect");
        }},
+      {"lp_pool", [](const Tensor& x) { return lp_pool(x, 2, 2); }},
+      {"resize", [](const Tensor& x) { return resize(x, 3, 9, 1.8); }},
       {"quantize_linear", [](const Tensor& x) { return quantize_linear(x, eighth(x)); }},
       {"dequantize_linear", [](const Tensor& x) { return dequantize_linear(whole(x), eighth(x)); }},
       {"quantized_conv",
