@@ -31,7 +31,8 @@ constexpr Implementation elementwise[] = {{"simd", Elementwise::simd_why_not, El
 constexpr Implementation copy[] = {{"simd", Elementwise::simd_why_not, Elementwise::make},
                                    {"plain", Elementwise::why_not, Elementwise::make},
                                    {"packed", PackedCopy::why_not, PackedCopy::make}};
-constexpr Implementation matmul[] = {{"vector", VectorMatmul::why_not, VectorMatmul::make},
+constexpr Implementation matmul[] = {{"bf16", RelaxedMatmul::why_not, RelaxedMatmul::make},
+                                     {"vector", VectorMatmul::why_not, VectorMatmul::make},
                                      {"simd", SmallMatmul::why_not, SmallMatmul::make},
                                      {"packed", PackedMatmul::why_not, PackedMatmul::make},
                                      {"onednn", OneDnnMatmul::why_not, OneDnnMatmul::make},
@@ -40,6 +41,7 @@ constexpr Implementation matmul[] = {{"vector", VectorMatmul::why_not, VectorMat
                                      {"weights", QuantisedWeights::why_not, QuantisedWeights::make, true},
                                      {"plain", PlainMatmul::why_not, PlainMatmul::make}};
 constexpr Implementation convolution[] = {
+    {"bf16", RelaxedConvolution::why_not, RelaxedConvolution::make},
     {"channels_last", ChannelsLastConvolution::why_not, ChannelsLastConvolution::make},
     {"transposed", TransposedConvolution::why_not, TransposedConvolution::make},
     {"depthwise", DepthwiseConvolution::why_not, DepthwiseConvolution::make},
@@ -81,7 +83,8 @@ constexpr Implementation layer_norm_backward[] = {{"rows", LayerNormBackward::wh
 constexpr Implementation batch_norm_training[] = {{"channels", BatchNormTraining::why_not, BatchNormTraining::make}};
 constexpr Implementation group_norm[] = {{"simd", GroupNorm::simd_why_not, GroupNorm::make},
                                          {"plain", GroupNorm::why_not, GroupNorm::make}};
-constexpr Implementation attention[] = {{"blocks", Attention::why_not, Attention::make}};
+constexpr Implementation attention[] = {{"bf16", Attention::relaxed_why_not, Attention::relaxed_make},
+                                        {"blocks", Attention::why_not, Attention::make}};
 constexpr Implementation rotary[] = {{"rows", Rotary::why_not, Rotary::make}};
 constexpr Implementation scan[] = {{"lines", Scan::why_not, Scan::make}};
 constexpr Implementation sort[] = {{"radix", Sort::why_not, Sort::make}};
@@ -91,7 +94,8 @@ constexpr Implementation nonzero[] = {{"chunks", Nonzero::why_not, Nonzero::make
 constexpr Implementation one_hot[] = {{"lines", OneHot::why_not, OneHot::make}};
 constexpr Implementation random[] = {{"philox", Random::why_not, Random::make}};
 constexpr Implementation resize[] = {{"axes", Resize::why_not, Resize::make}};
-constexpr Implementation recurrent[] = {{"simd", Recurrent::simd_why_not, Recurrent::make},
+constexpr Implementation recurrent[] = {{"bf16", Recurrent::relaxed_why_not, Recurrent::relaxed_make},
+                                        {"simd", Recurrent::simd_why_not, Recurrent::make},
                                         {"plain", Recurrent::why_not, Recurrent::make}};
 constexpr Implementation fft[] = {{"lines", Fft::why_not, Fft::make}};
 constexpr Implementation linear_algebra[] = {{"lapack", LinearAlgebra::why_not, LinearAlgebra::make}};

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <vector>
 
+#include "providers/cpu/bf16_product/product.h"
 #include "providers/cpu/convolution/kernel.h"
 #include "providers/cpu/movement/tile.h"
 
@@ -13,7 +15,7 @@ namespace tenon::provider::cpu {
 template <class T>
 class Panels {
  public:
-  // `values` must hold gates * step() * depth elements, aligned to 64 bytes.
+  // `values` must hold gates * size(step(), depth) elements, aligned to 64 bytes.
   Panels(SimdLevel level, int64_t width, int64_t depth, T* values)
       : tiles_(tile_kernels(level)),
         fill_(tile_function(level, sizeof(T))),
@@ -26,6 +28,8 @@ class Panels {
   int64_t per_gate() const { return per_gate_; }
   int64_t step() const { return per_gate_ * tiles_.columns; }
   int64_t columns() const { return tiles_.columns; }
+  // The number of T that the panels of a gate take.
+  static int64_t size(int64_t step, int64_t depth) { return step * depth; }
 
   // Packs panel `panel` of a gate. The gate's rows, of `depth` elements each, are contiguous at `rows`.
   void pack(int64_t gate, int64_t panel, const T* rows) {
@@ -84,6 +88,53 @@ class Panels {
   int64_t depth_;
   int64_t per_gate_;
   T* values_;
+};
+
+// Panels of f32 whose weights and rows are rounded to bf16. A panel has a pair of weights for each pair of inputs and
+// each column.
+class RoundedPanels {
+ public:
+  RoundedPanels(SimdLevel level, int64_t width, int64_t depth, float* values)
+      : columns_(tile_kernels(level).columns),
+        fill_(tile_function(level, sizeof(float))),
+        width_(width),
+        depth_(depth),
+        per_gate_((width + columns_ - 1) / columns_),
+        values_(reinterpret_cast<Bf16Pair*>(values)) {}
+
+  int64_t per_gate() const { return per_gate_; }
+  int64_t step() const { return per_gate_ * columns_; }
+  int64_t columns() const { return columns_; }
+  static int64_t size(int64_t step, int64_t depth) { return step * pairs_of(depth); }
+
+  void pack(int64_t gate, int64_t panel, const float* rows) {
+    const int64_t begin = panel * columns_;
+    const int64_t n = std::min(columns_, width_ - begin);
+    std::vector<float> turned(static_cast<size_t>(depth_ * columns_));
+    fill_(turned.data(), columns_, rows + begin * depth_, depth_, depth_, n);
+    Bf16Pair* const to = values_ + (gate * step() + begin) * pairs_of(depth_);
+    round_rows(to, columns_, turned.data(), columns_, depth_, columns_);
+  }
+
+  void run(const float* const* rows, int64_t row_count, int64_t first, int64_t count, const float* bias, bool adds,
+           float* dst, int64_t dst_row) const {
+    const int64_t depth = pairs_of(depth_);
+    std::vector<Bf16Pair> rounded(static_cast<size_t>(row_count * depth));
+    for (int64_t r = 0; r < row_count; ++r) round_row(rounded.data() + r * depth, rows[r], depth_);
+    for (int64_t i = 0; i < count; ++i) {
+      const Bf16Pair* const panel = values_ + (first + i) * columns_ * depth;
+      cpu::run({rounded.data(), depth, 1, panel, columns_, bias == nullptr ? nullptr : bias + i * columns_,
+                dst + i * columns_, dst_row, row_count, columns_, depth, adds});
+    }
+  }
+
+ private:
+  int64_t columns_;
+  TileFunction fill_;
+  int64_t width_;
+  int64_t depth_;
+  int64_t per_gate_;
+  Bf16Pair* values_;
 };
 
 }  // namespace tenon::provider::cpu

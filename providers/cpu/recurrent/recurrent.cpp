@@ -1,6 +1,7 @@
 #include "providers/cpu/recurrent/recurrent.h"
 
 #include "providers/cpu/movement/bad_index.h"
+#include "providers/cpu/onednn/relaxed.h"
 #include "providers/cpu/recurrent/cells.h"
 #include "providers/cpu/recurrent/product.h"
 #include "providers/cpu/rows/row.h"
@@ -58,8 +59,8 @@ struct Sizes {
   int64_t steps, batch, inputs, width, gates;
 };
 
-// One launch.
-template <class T>
+// One launch. P holds the packed weights.
+template <class T, class P>
 class Run {
  public:
   // `room` is a workspace of bytes() bytes.
@@ -68,7 +69,7 @@ class Run {
         s_(sizes),
         math_(level, at_, sizes.width),
         from_inputs_(level, sizes.width, sizes.inputs, room),
-        from_state_(level, sizes.width, sizes.width, room + sizes.gates * from_inputs_.step() * sizes.inputs),
+        from_state_(level, sizes.width, sizes.width, room + sizes.gates * P::size(from_inputs_.step(), sizes.inputs)),
         src_(launch, desc, EP_ROLE_SRC),
         weight_(launch, desc, EP_ROLE_WEIGHT),
         recurrent_(launch, desc, EP_ROLE_RECURRENT_WEIGHT),
@@ -78,7 +79,7 @@ class Run {
         dst_cell_(launch, desc, EP_ROLE_DST_CELL),
         bias_(static_cast<size_t>(row())),
         state_bias_(static_cast<size_t>(row())),
-        sums_(room + row() * (sizes.inputs + sizes.width)),
+        sums_(room + weights(sizes, step())),
         hidden_(state(launch, desc, EP_ROLE_HIDDEN)),
         cell_(state(launch, desc, EP_ROLE_CELL)) {
     hidden_.resize(2 * hidden_.size());
@@ -86,8 +87,8 @@ class Run {
   }
 
   static uint64_t bytes(const Sizes& sizes, SimdLevel level) {
-    const int64_t row = sizes.gates * Panels<T>(level, sizes.width, 0, nullptr).step();
-    return static_cast<uint64_t>(row * (sizes.inputs + sizes.width + sizes.steps * sizes.batch)) * sizeof(T);
+    const int64_t step = P(level, sizes.width, 0, nullptr).step();
+    return static_cast<uint64_t>(weights(sizes, step) + sizes.gates * step * sizes.steps * sizes.batch) * sizeof(T);
   }
 
   // The number of panels of each of the two weights.
@@ -124,6 +125,11 @@ class Run {
   }
 
  private:
+  // The room of both weights, in T.
+  static int64_t weights(const Sizes& sizes, int64_t step) {
+    return sizes.gates * (P::size(step, sizes.inputs) + P::size(step, sizes.width));
+  }
+
   int64_t step() const { return from_state_.step(); }
   int64_t row() const { return s_.gates * step(); }
 
@@ -241,7 +247,7 @@ class Run {
   ep_recurrent_attributes at_;
   Sizes s_;
   CellMath<T> math_;
-  Panels<T> from_inputs_, from_state_;
+  P from_inputs_, from_state_;
   Dense<T> src_, weight_, recurrent_, peephole_;
   Rows dst_, dst_hidden_, dst_cell_;
   std::vector<T> bias_, state_bias_;
@@ -249,13 +255,13 @@ class Run {
   std::vector<T> hidden_, cell_;
 };
 
-template <class T>
+template <class T, class P = Panels<T>>
 class RecurrentPrimitive final : public ep_primitive {
  public:
   explicit RecurrentPrimitive(const ep_primitive_desc& desc) : desc_(desc) {}
 
   bool has_workspace() const override { return true; }
-  uint64_t workspace(const ep_shape* shapes) const override { return Run<T>::bytes(sizes_of(shapes), device->simd); }
+  uint64_t workspace(const ep_shape* shapes) const override { return Run<T, P>::bytes(sizes_of(shapes), device->simd); }
 
   ep_status launch(const ep_launch& launch, ep_fault* out_fault, ep_error** error) override {
     if (launch.workspace.memory == nullptr && workspace(launch.shapes) != 0) {
@@ -264,7 +270,7 @@ class RecurrentPrimitive final : public ep_primitive {
     const Sizes sizes = sizes_of(launch.shapes);
     BadIndex bad;
     const std::vector<int64_t> lengths = lengths_of(launch, sizes, &bad);
-    Run<T> run(launch, desc_, sizes, device->simd, reinterpret_cast<T*>(address_of(launch.workspace)));
+    Run<T, P> run(launch, desc_, sizes, device->simd, reinterpret_cast<T*>(address_of(launch.workspace)));
     const int64_t rows = sizes.steps * sizes.batch;
     const int64_t columns = sizes.gates * sizes.width;
     parallel(device->threads, columns * (sizes.inputs + sizes.width) / 8, [&](int32_t part, int32_t parts) {
@@ -345,6 +351,19 @@ Refusal Recurrent::simd_why_not(const ep_device& device, const ep_primitive_desc
   const ep_operand_desc* src = operand(desc, EP_ROLE_SRC);
   if (src != nullptr && src->dtype == EP_DTYPE_f64) return Refusal::because("f64 is computed in plain loops");
   return why_not(device, desc, info);
+}
+
+Refusal Recurrent::relaxed_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info) {
+  if (Refusal refusal = why_not_relaxed(device, desc)) return refusal;
+  if (Refusal refusal = why_not(device, desc, info)) return refusal;
+  info.flags |= EP_SUPPORT_FLAG_RELAXED;
+  return {};
+}
+
+Refusal Recurrent::relaxed_make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out,
+                                ep_primitive_info&) {
+  *out = make_primitive<RecurrentPrimitive<float, RoundedPanels>>(device, desc);
+  return {};
 }
 
 Refusal Recurrent::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
