@@ -74,8 +74,8 @@ nlohmann::json device_json(const loader::ListedDevice& device, const std::string
           {"threads", device.info.threads},
           {"fingerprint", device.info.fingerprint},
           {"dtypes", dtype_names(device.info.dtypes)},
+          {"portable", dtype_names(accuracy.portable)},
           {"relaxed", dtype_names(accuracy.relaxed)},
-          {"fast", dtype_names(accuracy.fast)},
           {"flushes_denormals", dtype_names(accuracy.flushed)}};
 }
 

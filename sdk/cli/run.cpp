@@ -8,6 +8,7 @@
 #include "core/graph/execute/check_kernels.h"
 #include "core/interpreter/execution_report.h"
 #include "core/interpreter/launch_terms.h"
+#include "primitives/accuracy/accuracy.h"
 #include "primitives/text/format.h"
 #include "primitives/text/progress.h"
 #include "primitives/text/visible.h"
@@ -56,7 +57,7 @@ json executions_json(const std::vector<onnx::NodeExecution>& executions) {
   return list;
 }
 
-void print_executions(const std::vector<onnx::NodeExecution>& executions) {
+void print_executions(const std::vector<onnx::NodeExecution>& executions, Precision precision) {
   std::vector<std::vector<std::string>> rows = {
       {"node", "name", "operator", "op", "device", "implementation", "rung", "tier", "bytes copied", "reason"}};
   for (const onnx::NodeExecution& p : executions) {
@@ -68,6 +69,10 @@ void print_executions(const std::vector<onnx::NodeExecution>& executions) {
   const auto plain = std::count_if(executions.begin(), executions.end(),
                                    [](const onnx::NodeExecution& p) { return is_plain(p.implementation); });
   if (plain != 0) std::printf("* a loop that is not optimised: %td of %zu launches\n", plain, executions.size());
+  if (precision != Precision::relaxed) return;
+  const auto relaxed = std::count_if(executions.begin(), executions.end(),
+                                     [](const onnx::NodeExecution& p) { return p.tier == tier_name(Tier::relaxed); });
+  std::printf("%s\n", relaxed_text(static_cast<size_t>(relaxed), executions.size()).c_str());
 }
 
 struct Times {
@@ -260,6 +265,7 @@ int run_model(const RunOptions& options) {
                    {"runs_ms", results.times.runs}, {"outputs", output_json(results)}};
     if (options.report) {
       const memory::Stats stats = results.model.device().memory_stats();
+      report["precision"] = precision_name(options.precision);
       report["executions"] = executions_json(results.executions);
       report["planned_bytes"] = stats.planned_peak;
       report["planned_lower_bound_bytes"] = stats.planned_lower_bound;
@@ -271,7 +277,7 @@ int run_model(const RunOptions& options) {
   print_report(options, results);
   print_checks();
   if (options.report) {
-    print_executions(results.executions);
+    print_executions(results.executions, options.precision);
     print_plan(results);
   } else {
     print_host_launches(results);
