@@ -293,9 +293,9 @@ struct ep_host {
 
 // Accuracy. There are three tiers of bounds; accuracy.def has the numbers and their sources.
 //
-//   full     what scalar_ops.def computes, with the function bounds of our own providers
-//   relaxed  the weaker of the demands of OpenCL's full profile and of Vulkan
-//   fast     narrower formats inside: functions with 11 significant bits, products with 8
+//   full      what scalar_ops.def computes, with the function bounds of our own providers
+//   portable  the weaker of the demands of OpenCL's full profile and of Vulkan
+//   relaxed   narrower formats inside: functions with 11 significant bits, products with 8
 //
 // A device states for each floating element type the highest tier that all its primitives keep, and whether it flushes
 // denormals (ep_device_info). A primitive is held to the lowest tier of its floating operands. Where the device may
@@ -342,8 +342,8 @@ typedef struct ep_device_info {
   int32_t native_reserved;
   // Accuracy of the device: bit 1 << dtype for each floating element type that keeps only the bounds of a lower tier.
   // No bit: tier full. A dtype has a bit in at most one of the two masks.
+  uint64_t portable_dtypes;
   uint64_t relaxed_dtypes;
-  uint64_t fast_dtypes;
   // Bit 1 << dtype for each floating element type whose denormals may count as 0, as argument or as result. No bit:
   // denormals are kept.
   uint64_t flushed_dtypes;
@@ -975,17 +975,25 @@ typedef struct ep_epilogue {
   int32_t scalar;  // the first launch scalar it reads (for a and b, or for its operand); >= 4
 } ep_epilogue;
 
-// The accuracy that the program demands of a primitive. The host handles RELAXED and FULL first: if the device states
+// The accuracy that the program demands of a primitive. The host handles PORTABLE and FULL first: if the device states
 // that tier for every floating operand, the descriptor has DEFAULT. So a provider sees them only if its device states
 // less. If it can meet the demand for this primitive nevertheless, it sets EP_SUPPORT_FLAG_PRECISION. After
 // UNSUPPORTED, or OK without the flag, the host looks elsewhere. So a provider that knows neither value may refuse it
 // as unknown.
 //
-// DEFAULT: the tier that the device states; except on tier fast, f32 is f32: no TF32, no narrower accumulation.
+// RELAXED is a permission, not a demand. The device may then keep only tier relaxed for this primitive: in products of
+// f32 it may round each factor to a format with at least 8 significant bits (bf16, TF32), if it adds the products in
+// f32. It may treat denormal factors, products and sums as 0, and a factor beyond the range of the narrower format as
+// infinite. Factors are the operands of a matmul, of a convolution and of its gradients, and the queries, keys, values,
+// weights and states of attention and of recurrent cells. Operands and results keep their dtype. A device that uses the
+// permission sets EP_SUPPORT_FLAG_RELAXED; a device without a narrower way ignores it. Without the flag the host
+// creates the primitive with DEFAULT.
+//
+// DEFAULT: the tier that the device states; except on tier relaxed, f32 is f32: no TF32, no narrower accumulation.
 #define EP_PRECISION_DEFAULT 0
-#define EP_PRECISION_FAST 1     // tier fast: the provider may use narrower formats inside
-#define EP_PRECISION_RELAXED 2  // tier relaxed at least
-#define EP_PRECISION_FULL 3     // tier full, denormals kept
+#define EP_PRECISION_RELAXED 1   // tier relaxed is enough: the provider may use narrower formats inside
+#define EP_PRECISION_PORTABLE 2  // tier portable at least
+#define EP_PRECISION_FULL 3      // tier full, denormals kept
 
 #define EP_PRIMITIVE_FLAG_DETERMINISTIC UINT64_C(1)  // same inputs, same bits
 
@@ -1009,8 +1017,10 @@ typedef struct ep_primitive_desc {
 // All dims (strides) of all operands may be EP_ANY.
 #define EP_SUPPORT_FLAG_ANY_DIMS UINT64_C(1)
 #define EP_SUPPORT_FLAG_ANY_STRIDES UINT64_C(2)
-// The primitive meets the descriptor's EP_PRECISION_RELAXED or EP_PRECISION_FULL, although the device states less.
+// The primitive meets the descriptor's EP_PRECISION_PORTABLE or EP_PRECISION_FULL, although the device states less.
 #define EP_SUPPORT_FLAG_PRECISION UINT64_C(4)
+// The descriptor has EP_PRECISION_RELAXED, and the primitive uses narrower formats inside than the device states.
+#define EP_SUPPORT_FLAG_RELAXED UINT64_C(8)
 
 // The answer of primitive_support for a primitive that the device can run: the implementation and its terms.
 typedef struct ep_support_info {
@@ -1126,8 +1136,8 @@ typedef struct ep_stream_desc {
 //   * Aliasing. In a launch, an output overlaps no input, constant or other output. Inputs may overlap each other. No
 //     node works in place.
 //   * Precision. A node computes what its descriptor says, within the same error bounds as the primitive. Inner values
-//     may have a wider dtype; a narrower one only under EP_PRECISION_FAST. The host compiles no node that demands more
-//     precision than the device states, even if the device accepts it. If all nodes have
+//     may have a wider dtype; a narrower one only under EP_PRECISION_RELAXED. The host compiles no node that demands
+//     more precision than the device states, even if the device accepts it. If all nodes have
 //     EP_PRIMITIVE_FLAG_DETERMINISTIC, a launch gives the same bits for the same inputs.
 //   * Constants are passed by reference. Every write to a constant is complete before the host calls graph_compile, and
 //     nobody writes or frees the constant before graph_destroy has returned. Meanwhile the device may read it at any

@@ -32,7 +32,7 @@ struct ExecutionEntry {
   std::string reason;         // why each higher rung was refused, and which inputs were made contiguous
   uint64_t launches = 0;      // number of runs
   uint64_t bytes_copied = 0;  // for copies between devices, by the host rung, or to make inputs contiguous
-  std::string tier = {};      // for a native rung: the accuracy tier of the results: "full", "relaxed", "fast"
+  std::string tier = {};      // for a native rung: the accuracy tier of the results: "full", "portable", "relaxed"
 };
 
 // All entries since the process started, with their counts over all threads. An entry is one (op, device,

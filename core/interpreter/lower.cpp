@@ -2,6 +2,7 @@
 
 #include "core/device/deterministic.h"
 #include "core/interpreter/elementwise.h"
+#include "loader/settings/settings.h"
 #include "primitives/text/format.h"
 
 namespace tenon {
@@ -25,6 +26,14 @@ uint64_t operand_inputs(const Lowering& lowering, const OpInfo& op) {
   return all;
 }
 
+// The precision that the call asks for, or else the setting.
+int32_t precision_of(const OpCall& call) {
+  static_assert(static_cast<int32_t>(loader::Precision::relaxed) == EP_PRECISION_RELAXED &&
+                static_cast<int32_t>(loader::Precision::full) == EP_PRECISION_FULL);
+  if (call.precision != Precision::stated) return static_cast<int32_t>(call.precision);
+  return static_cast<int32_t>(loader::settings().precision);
+}
+
 }  // namespace
 
 Status lower_call(const OpCall& call, std::span<const TensorMeta> outputs, LoweredCall* lowered) {
@@ -44,7 +53,7 @@ Status lower_call(const OpCall& call, std::span<const TensorMeta> outputs, Lower
     lowered->scalars[slot] = call.scalars[slot].to_abi(lowering.scalar_dtypes[slot]);
     lowered->scalar_count = slot + 1;
   }
-  lowering.desc.precision = static_cast<int32_t>(call.precision);
+  lowering.desc.precision = precision_of(call);
   if (are_deterministic_algorithms_enabled()) lowering.desc.flags |= EP_PRIMITIVE_FLAG_DETERMINISTIC;
   lowered->operand_inputs = operand_inputs(lowering, *call.op);
   return {};

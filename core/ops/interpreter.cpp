@@ -2,6 +2,7 @@
 #include "core/ops/composite.h"
 #include "core/ops/op_call.h"
 #include "core/tensor/recording.h"
+#include "primitives/accuracy/accuracy.h"
 #include "primitives/text/format.h"
 
 namespace tenon {
@@ -45,6 +46,19 @@ InterpreterScope::InterpreterScope(Interpreter& interpreter) : previous_(call_co
   call_context.interpreter = &interpreter;
 }
 InterpreterScope::~InterpreterScope() { call_context.interpreter = previous_; }
+
+std::string_view precision_name(Precision precision) {
+  return precision == Precision::stated ? "stated" : tier_name(static_cast<Tier>(precision));
+}
+
+Result<Precision> precision_from_name(std::string_view name) {
+  std::string names;
+  for (Precision each : {Precision::stated, Precision::relaxed, Precision::portable, Precision::full}) {
+    if (name == precision_name(each)) return each;
+    names += (names.empty() ? "" : each == Precision::full ? " or " : ", ") + std::string(precision_name(each));
+  }
+  return Status(Code::invalid_argument, fmt::format("precision: '{}' is unknown; it may be {}.", name, names));
+}
 
 Precision current_precision() { return demanded_precision; }
 

@@ -285,6 +285,9 @@ Result<Resolved> resolve_primitive(DeviceState* device, const ep_primitive_desc&
     return Status(Code::unsupported, why_below + ".");
   }
   TENON_RETURN_IF_ERROR(support);
+  if (wanted.precision == EP_PRECISION_RELAXED && (info.flags & EP_SUPPORT_FLAG_RELAXED) == 0) {
+    wanted.precision = EP_PRECISION_DEFAULT;
+  }
 
   Resolved resolved;
   const bool open = sizes == Sizes::open && !descriptor::has_opaque(desc) &&

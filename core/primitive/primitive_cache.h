@@ -28,7 +28,8 @@ enum class Sizes : uint8_t { open, numbers };
 // and strides that the device can leave open become EP_ANY, unless `desc` exceeds the device's limits. Scalars that the
 // device wants baked are taken from `scalars` (by slot, already converted to their dtype). A requested precision is
 // passed to the provider only if it is above the device's stated one; it counts as refused unless the provider confirms
-// it. Errors: unsupported, with the provider's reason, or with the reason why the precision is not met. A refusal at
+// it. EP_PRECISION_RELAXED becomes EP_PRECISION_DEFAULT unless the provider says that it makes use of it. Errors:
+// unsupported, with the provider's reason, or with the reason why the precision is not met. A refusal at
 // creation is cached.
 Result<Resolved> resolve_primitive(DeviceState* device, const ep_primitive_desc& desc, const ep_scalar* scalars,
                                    uint32_t scalar_count, Sizes sizes = Sizes::open);

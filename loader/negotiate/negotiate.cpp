@@ -215,7 +215,7 @@ Result<DeviceInfo> query_device_info(const std::string& provider, const ep_plugi
     return bad_info(what, fmt::format("gives it the class {}, which is not one of the known ones", raw.device_class));
   }
   TENON_RETURN_IF_ERROR(check_pools(raw, what));
-  info.accuracy = {raw.relaxed_dtypes, raw.fast_dtypes, raw.flushed_dtypes};
+  info.accuracy = {raw.portable_dtypes, raw.relaxed_dtypes, raw.flushed_dtypes};
   if (const std::string why = why_no_accuracy(info.accuracy); !why.empty()) {
     return Status(Code::invalid_argument, fmt::format("{} {}", what, why), author_remedy).with_rule("B01");
   }

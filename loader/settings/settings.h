@@ -37,6 +37,7 @@ using Compile = loader::Compile;
 using Check = loader::Check;
 using Tune = loader::Tune;
 using Deterministic = loader::Deterministic;
+using Precision = loader::Precision;
 using Probe = loader::Probe;
 using Blobs = loader::Blobs;
 }  // namespace setting_type

@@ -8,12 +8,12 @@
 namespace tenon {
 
 std::string_view tier_name(Tier tier) {
-  constexpr std::string_view names[] = {"", "fast", "relaxed", "full"};
+  constexpr std::string_view names[] = {"", "relaxed", "portable", "full"};
   return names[static_cast<size_t>(tier)];
 }
 
 std::optional<Tier> tier_from_name(std::string_view name) {
-  for (Tier tier : {Tier::fast, Tier::relaxed, Tier::full}) {
+  for (Tier tier : {Tier::relaxed, Tier::portable, Tier::full}) {
     if (name == tier_name(tier)) return tier;
   }
   return std::nullopt;
@@ -52,11 +52,11 @@ Tier tier_kept(const ep_primitive_desc& desc, const Accuracy& accuracy) {
   const Tier stated = tier_of(desc, accuracy);
   if (desc.precision == EP_PRECISION_DEFAULT || moves_elements(desc)) return stated;
   const auto demanded = static_cast<Tier>(desc.precision);
-  return demanded == Tier::fast ? demanded : std::max(demanded, stated);
+  return demanded == Tier::relaxed ? demanded : std::max(demanded, stated);
 }
 
 std::string why_below(const ep_primitive_desc& desc, const Accuracy& accuracy) {
-  if (desc.precision < EP_PRECISION_RELAXED || moves_elements(desc)) return {};
+  if (desc.precision < EP_PRECISION_PORTABLE || moves_elements(desc)) return {};
   const auto demanded = static_cast<Tier>(desc.precision);
   for (uint32_t i = 0; i < desc.operand_count; ++i) {
     const auto dtype = static_cast<DType>(desc.operands[i].dtype);
@@ -74,7 +74,7 @@ std::string why_below(const ep_primitive_desc& desc, const Accuracy& accuracy) {
 
 std::string settle_demand(ep_primitive_desc* desc, const Accuracy& accuracy) {
   std::string why = why_below(*desc, accuracy);
-  if (why.empty() && desc->precision >= EP_PRECISION_RELAXED) desc->precision = EP_PRECISION_DEFAULT;
+  if (why.empty() && desc->precision >= EP_PRECISION_PORTABLE) desc->precision = EP_PRECISION_DEFAULT;
   return why;
 }
 
@@ -111,10 +111,10 @@ uint64_t floating_dtypes() {
 
 std::string why_no_accuracy(const Accuracy& accuracy) {
   const auto first = [](uint64_t bits) { return dtype_name(static_cast<DType>(std::countr_zero(bits))); };
-  if (const uint64_t both = accuracy.relaxed & accuracy.fast; both != 0) {
+  if (const uint64_t both = accuracy.portable & accuracy.relaxed; both != 0) {
     return fmt::format("states two tiers of accuracy for {}", first(both));
   }
-  if (const uint64_t odd = (accuracy.relaxed | accuracy.fast | accuracy.flushed) & ~floating_dtypes(); odd != 0) {
+  if (const uint64_t odd = (accuracy.portable | accuracy.relaxed | accuracy.flushed) & ~floating_dtypes(); odd != 0) {
     return fmt::format("states the accuracy of dtype {}, which is not a floating type", std::countr_zero(odd));
   }
   return {};

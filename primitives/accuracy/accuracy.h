@@ -14,7 +14,11 @@
 namespace tenon {
 
 // From the lowest to the highest tier that a program can demand.
-enum class Tier : uint8_t { fast = EP_PRECISION_FAST, relaxed = EP_PRECISION_RELAXED, full = EP_PRECISION_FULL };
+enum class Tier : uint8_t {
+  relaxed = EP_PRECISION_RELAXED,
+  portable = EP_PRECISION_PORTABLE,
+  full = EP_PRECISION_FULL
+};
 
 // "full"
 std::string_view tier_name(Tier tier);
@@ -22,13 +26,13 @@ std::optional<Tier> tier_from_name(std::string_view name);
 
 // The statement of a device, as in ep_device_info: bit 1 << dtype. No bit: full tier, and denormals kept.
 struct Accuracy {
+  uint64_t portable = 0;
   uint64_t relaxed = 0;
-  uint64_t fast = 0;
   uint64_t flushed = 0;
 
   Tier tier(DType dtype) const {
     const uint64_t bit = uint64_t{1} << static_cast<int32_t>(dtype);
-    return (fast & bit) != 0 ? Tier::fast : (relaxed & bit) != 0 ? Tier::relaxed : Tier::full;
+    return (relaxed & bit) != 0 ? Tier::relaxed : (portable & bit) != 0 ? Tier::portable : Tier::full;
   }
   bool flushes(DType dtype) const { return (flushed >> static_cast<int32_t>(dtype) & 1) != 0; }
 };
@@ -40,10 +44,10 @@ bool moves_elements(const ep_primitive_desc& desc);
 Tier tier_of(const ep_primitive_desc& desc, const Accuracy& accuracy);
 
 // The tier of the results of a primitive that the device has made from `desc`. A demand in `desc` is satisfied by the
-// primitive. Under EP_PRECISION_FAST the device may compute less exactly than it states.
+// primitive. With EP_PRECISION_RELAXED the device computes less exactly than it states.
 Tier tier_kept(const ep_primitive_desc& desc, const Accuracy& accuracy);
 
-// The reason why a device that states `accuracy` does not satisfy the demand of `desc` ("f32 is of tier relaxed, and
+// The reason why a device that states `accuracy` does not satisfy the demand of `desc` ("f32 is of tier portable, and
 // the program demands full"). Empty if it does.
 std::string why_below(const ep_primitive_desc& desc, const Accuracy& accuracy);
 

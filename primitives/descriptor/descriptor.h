@@ -3,7 +3,7 @@
 //
 //   softmax axis=1 : dst f32[2,3]{3,1} src f32[2,3]{3,1}@64
 //   binary op=mul : dst f16[?]{1} src f16[?]{1} src_b f16 scalar
-//   matmul precision=fast epilogue=relu epilogue=add(epilogue_1) : dst ... src ... src_b ...+constant epilogue_1 ...
+//   matmul precision=relaxed epilogue=relu epilogue=add(epilogue_1) : dst ... src ... src_b ...+constant epilogue_1 ...
 //
 // An operand is written as its role, dtype, dims and strides, then @alignment and +constant if they are not the
 // default; `?` is EP_ANY. An opaque operand has its layout token in place of strides, `f32[2,3]{#7}`. The attributes

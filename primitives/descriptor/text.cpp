@@ -272,7 +272,7 @@ std::string to_string(const ep_primitive_desc& desc) {
   }
   if (desc.flags & EP_PRIMITIVE_FLAG_DETERMINISTIC) text += " deterministic";
   if (desc.flags & ~EP_PRIMITIVE_FLAG_DETERMINISTIC) text += fmt::format(" flags={}", desc.flags);
-  if (desc.precision >= EP_PRECISION_FAST && desc.precision <= EP_PRECISION_FULL) {
+  if (desc.precision >= EP_PRECISION_RELAXED && desc.precision <= EP_PRECISION_FULL) {
     text += fmt::format(" precision={}", tier_name(static_cast<Tier>(desc.precision)));
   } else if (desc.precision != EP_PRECISION_DEFAULT) {
     text += fmt::format(" precision={}", desc.precision);

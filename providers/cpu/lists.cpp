@@ -32,7 +32,8 @@ constexpr Implementation elementwise[] = {{"simd", Elementwise::simd_why_not, El
 constexpr Implementation copy[] = {{"simd", Elementwise::simd_why_not, Elementwise::make},
                                    {"plain", Elementwise::why_not, Elementwise::make},
                                    {"packed", PackedCopy::why_not, PackedCopy::make}};
-constexpr Implementation matmul[] = {{"vector", VectorMatmul::why_not, VectorMatmul::make},
+constexpr Implementation matmul[] = {{"bf16", RelaxedMatmul::why_not, RelaxedMatmul::make},
+                                     {"vector", VectorMatmul::why_not, VectorMatmul::make},
                                      {"simd", SmallMatmul::why_not, SmallMatmul::make},
                                      {"batch", BatchMatmul::why_not, BatchMatmul::make},
                                      {"packed", PackedMatmul::why_not, PackedMatmul::make},
@@ -43,6 +44,7 @@ constexpr Implementation matmul[] = {{"vector", VectorMatmul::why_not, VectorMat
                                      {"weights", QuantisedWeights::why_not, QuantisedWeights::make, true},
                                      {"plain", PlainMatmul::why_not, PlainMatmul::make}};
 constexpr Implementation convolution[] = {
+    {"bf16", RelaxedConvolution::why_not, RelaxedConvolution::make},
     {"channels_last", ChannelsLastConvolution::why_not, ChannelsLastConvolution::make},
     {"transposed", TransposedConvolution::why_not, TransposedConvolution::make},
     {"depthwise", DepthwiseConvolution::why_not, DepthwiseConvolution::make},
@@ -80,7 +82,8 @@ constexpr Implementation pooling_backward[] = {{"rows", PoolingBackward::why_not
 constexpr Implementation layer_norm_backward[] = {{"rows", LayerNormBackward::why_not, LayerNormBackward::make}};
 constexpr Implementation batch_norm_training[] = {{"channels", BatchNormTraining::why_not, BatchNormTraining::make}};
 constexpr Implementation group_norm[] = {{"simd", GroupNorm::why_not, GroupNorm::make}};
-constexpr Implementation attention[] = {{"blocks", Attention::why_not, Attention::make}};
+constexpr Implementation attention[] = {{"bf16", Attention::relaxed_why_not, Attention::relaxed_make},
+                                        {"blocks", Attention::why_not, Attention::make}};
 constexpr Implementation rotary[] = {{"rows", Rotary::why_not, Rotary::make}};
 constexpr Implementation scan[] = {{"lines", Scan::why_not, Scan::make}};
 constexpr Implementation sort[] = {{"radix", Sort::why_not, Sort::make}};

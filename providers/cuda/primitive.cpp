@@ -41,9 +41,17 @@ Refusal allow_shared_memory(ep_device& device, CUfunction function, int64_t byte
 
 namespace {
 
+// True for products that may use TF32.
+bool may_round(const ep_primitive_desc& desc) {
+  return desc.precision == EP_PRECISION_RELAXED && desc.operands[0].dtype == EP_DTYPE_f32 &&
+         (desc.kind == EP_PRIMITIVE_matmul || desc.kind == EP_PRIMITIVE_convolution);
+}
+
 ep_status primitive_support(ep_device* device, const ep_primitive_desc* desc, ep_support_info* out_info,
                             ep_error** error) {
-  return support(*device, "cuda", implementation_lists(), *desc, out_info, error);
+  const ep_status status = support(*device, "cuda", implementation_lists(), *desc, out_info, error);
+  if (status == EP_STATUS_OK && may_round(*desc)) out_info->flags |= EP_SUPPORT_FLAG_RELAXED;
+  return status;
 }
 
 ep_status primitive_create(ep_device* device, const ep_primitive_desc* desc, ep_primitive** out_primitive,

@@ -27,8 +27,8 @@ static_assert(TENON_VALUE_NONE == static_cast<int>(Value::Kind::none) &&
 static_assert(TENON_SHAPES_EXACT == static_cast<int>(tenon::onnx::Shapes::exact) &&
               TENON_SHAPES_RANK == static_cast<int>(tenon::onnx::Shapes::rank) &&
               TENON_SHAPES_ANY == static_cast<int>(tenon::onnx::Shapes::any));
-static_assert(TENON_PRECISION_DEFAULT == EP_PRECISION_DEFAULT && TENON_PRECISION_FAST == EP_PRECISION_FAST &&
-              TENON_PRECISION_RELAXED == EP_PRECISION_RELAXED && TENON_PRECISION_FULL == EP_PRECISION_FULL);
+static_assert(TENON_PRECISION_DEFAULT == EP_PRECISION_DEFAULT && TENON_PRECISION_RELAXED == EP_PRECISION_RELAXED &&
+              TENON_PRECISION_PORTABLE == EP_PRECISION_PORTABLE && TENON_PRECISION_FULL == EP_PRECISION_FULL);
 
 namespace {
 

@@ -331,7 +331,7 @@ TENON_C_API void tenon_program_free(tenon_program* program);
 typedef struct tenon_model tenon_model;
 
 enum { TENON_SHAPES_EXACT = 0, TENON_SHAPES_RANK = 1, TENON_SHAPES_ANY = 2 };
-enum { TENON_PRECISION_DEFAULT = 0, TENON_PRECISION_FAST = 1, TENON_PRECISION_RELAXED = 2, TENON_PRECISION_FULL = 3 };
+enum { TENON_PRECISION_DEFAULT = 0, TENON_PRECISION_RELAXED = 1, TENON_PRECISION_PORTABLE = 2, TENON_PRECISION_FULL = 3 };
 
 typedef struct tenon_model_options {
   size_t size;
@@ -342,7 +342,7 @@ typedef struct tenon_model_options {
   int32_t fuse;              /* TENON_DEFAULT, TENON_ON, TENON_OFF: one kernel for several nodes */
   int32_t wait;              /* TENON_ON: the first run waits for compiled kernels; TENON_OFF: it does not */
   int32_t shapes;            /* TENON_SHAPES_...: how strictly inputs must match the declared shapes */
-  int32_t precision;         /* TENON_PRECISION_...: the least precision of the results */
+  int32_t precision;         /* TENON_PRECISION_...: how exact the results must be */
   uint32_t kept_graphs;      /* prepared graphs that the model keeps, one per signature of inputs; 0: 16 */
   uint32_t unused;
 } tenon_model_options;

@@ -287,16 +287,14 @@ struct CommandLine {
   }
 
   static void add_precision(CLI::App* command, tenon::Precision& precision) {
-    const auto set = [&precision](const std::string& name) {
-      precision = name == "fast"      ? tenon::Precision::fast
-                  : name == "relaxed" ? tenon::Precision::relaxed
-                                      : tenon::Precision::full;
-    };
+    const auto set = [&precision](const std::string& name) { precision = tenon::precision_from_name(name).value(); };
     command
-        ->add_option_function<std::string>("--precision", set,
-                                           "The tier of accuracy that every op demands (unless given, what each device "
-                                           "states). A device below it is passed over")
-        ->check(CLI::IsMember({"fast", "relaxed", "full"}));
+        ->add_option_function<std::string>(
+            "--precision", set,
+            "stated: each device computes as exactly as it states. relaxed: products of f32 may round their factors to "
+            "bf16 or TF32, where the device can. portable, full: the tier that every op demands; a device below it is "
+            "passed over (default: stated)")
+        ->check(CLI::IsMember({"stated", "relaxed", "portable", "full"}));
   }
 
   static void add_report_flags(CLI::App* command, ReportOptions& options) {

@@ -8,6 +8,7 @@
 #include "core/graph/execute/check_kernels.h"
 #include "core/interpreter/execution_report.h"
 #include "core/interpreter/launch_terms.h"
+#include "primitives/accuracy/accuracy.h"
 #include "primitives/text/format.h"
 #include "primitives/text/progress.h"
 #include "primitives/text/visible.h"
@@ -37,7 +38,7 @@ std::string file_name(const std::string& name) {
   return safe;
 }
 
-void print_executions(const std::vector<onnx::NodeExecution>& executions) {
+void print_executions(const std::vector<onnx::NodeExecution>& executions, Precision precision) {
   std::vector<std::vector<std::string>> rows = {
       {"node", "name", "operator", "op", "device", "implementation", "rung", "tier", "bytes copied", "reason"}};
   for (const onnx::NodeExecution& p : executions) {
@@ -49,6 +50,10 @@ void print_executions(const std::vector<onnx::NodeExecution>& executions) {
   const auto plain = std::count_if(executions.begin(), executions.end(),
                                    [](const onnx::NodeExecution& p) { return is_plain(p.implementation); });
   if (plain != 0) std::printf("* a loop that is not optimised: %td of %zu launches\n", plain, executions.size());
+  if (precision != Precision::relaxed) return;
+  const auto relaxed = std::count_if(executions.begin(), executions.end(),
+                                     [](const onnx::NodeExecution& p) { return p.tier == tier_name(Tier::relaxed); });
+  std::printf("%s\n", relaxed_text(static_cast<size_t>(relaxed), executions.size()).c_str());
 }
 
 struct Times {
@@ -241,6 +246,7 @@ int run_model(const RunOptions& options) {
                    {"runs_ms", results.times.runs}, {"outputs", output_json(results)}};
     if (options.report) {
       const memory::Stats stats = results.model.device().memory_stats();
+      report["precision"] = precision_name(options.precision);
       report["executions"] = report::executions_json(results.executions);
       report["planned_bytes"] = stats.planned_peak;
       report["planned_lower_bound_bytes"] = stats.planned_lower_bound;
@@ -252,7 +258,7 @@ int run_model(const RunOptions& options) {
   print_report(options, results);
   print_checks();
   if (options.report) {
-    print_executions(results.executions);
+    print_executions(results.executions, options.precision);
     print_plan(results);
   } else {
     print_host_launches(results);

@@ -34,6 +34,11 @@ std::string implementation_text(const std::string& implementation) {
   return is_plain(implementation) ? implementation + " *" : implementation;
 }
 
+std::string relaxed_text(size_t relaxed, size_t launches) {
+  return fmt::format("precision relaxed: {} of {} launches compute products with rounded factors (tier relaxed)",
+                     relaxed, launches);
+}
+
 std::string time_text(double ms) { return ms < 1 ? fmt::format("{:.1f} us", ms * 1000) : fmt::format("{:.2f} ms", ms); }
 
 }  // namespace tenon::cli

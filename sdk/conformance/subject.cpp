@@ -42,7 +42,7 @@ Status Subject::open() {
   if (target.device >= count) return skipped("there is no device {}; device_count says {}.", target.device, count);
   info = with_header<ep_device_info>(EP_STRUCT_DEVICE_INFO);
   TENON_RETURN_IF_ERROR(call("device_info", plugin.device_info, plugin.plugin, target.device, &info));
-  accuracy = {info.relaxed_dtypes, info.fast_dtypes, info.flushed_dtypes};
+  accuracy = {info.portable_dtypes, info.relaxed_dtypes, info.flushed_dtypes};
   if (info.unusable_reason.size > 0) {
     return skipped("the device says it cannot be used: {}",
                    std::string_view(info.unusable_reason.data, info.unusable_reason.size));

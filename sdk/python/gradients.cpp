@@ -134,6 +134,22 @@ class ModeContext {
   std::vector<size_t> depths_;  // for each open `with` block of this object: how many blocks were open around it
 };
 
+// tenon.precision(name) as a `with` block.
+class PrecisionContext {
+ public:
+  explicit PrecisionContext(const std::string& name) {
+    const Result<Precision> named = precision_from_name(name);
+    throw_if_error(named.status());
+    precision_ = named.value();
+  }
+  void enter() { scopes_.enter(precision_); }
+  void leave() noexcept { scopes_.leave(); }
+
+ private:
+  Precision precision_ = Precision::stated;
+  OpenScopes<PrecisionScope> scopes_;
+};
+
 nb::list list_of(const TensorList& tensors) {
   nb::list list;
   for (const Tensor& each : tensors) list.append(object_of(each));
@@ -327,6 +343,10 @@ void add_gradients(nb::module_& m) {
   block_class<ModeContext>(m, "_Mode")
       .def(nb::init<bool, bool>(), nb::arg("enabled"), nb::arg("inference"))
       .def("_begin", &ModeContext::begin);
+  block_class<PrecisionContext>(m, "_Precision").def(nb::init<const std::string&>(), nb::arg("name"));
+  m.def(
+      "current_precision", [] { return text_of(precision_name(current_precision())); },
+      "The name of the precision that ops of this thread ask for; see tenon.precision.");
   m.def("is_grad_enabled", &grad_enabled, "True if ops of this thread are recorded for gradients.");
   m.def(
       "is_inference_mode_enabled", [] { return !modes.empty() && modes.back()->inference; },

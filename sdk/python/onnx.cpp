@@ -125,10 +125,16 @@ nb::dict kinds(const Model& model) {
   return made;
 }
 
-tenon::onnx::Options options_of(const std::string& device, bool eager, bool exact) {
+tenon::onnx::Options options_of(const std::string& device, bool eager, bool exact,
+                                const std::optional<std::string>& precision) {
   tenon::onnx::Options options;
   if (!device.empty()) options.device = tenon::Device(device);
   options.eager = eager;
+  if (precision) {
+    const auto named = tenon::precision_from_name(*precision);
+    tenon::throw_if_error(named.status());
+    options.precision = named.value();
+  }
   options.passes = exact ? tenon::onnx::Passes::exact : tenon::onnx::Passes::bounded;
   return options;
 }
@@ -189,15 +195,22 @@ NB_MODULE(_onnx, m) {
         made["metadata"] = metadata;
         return made;
       });
-  m.def("_load", [](const std::string& path, const std::string& device, bool eager, bool exact) {
-    const nb::gil_scoped_release unlocked;
-    return tenon::onnx::load(path, options_of(device, eager, exact));
-  });
-  m.def("_load_bytes", [](const nb::bytes& bytes, const std::string& device, bool eager, bool exact) {
-    const std::string_view view(bytes.c_str(), bytes.size());
-    const nb::gil_scoped_release unlocked;
-    return tenon::onnx::load_bytes(view, options_of(device, eager, exact));
-  });
+  using Name = std::optional<std::string>;
+  m.def(
+      "_load",
+      [](const std::string& path, const std::string& device, bool eager, bool exact, const Name& precision) {
+        const nb::gil_scoped_release unlocked;
+        return tenon::onnx::load(path, options_of(device, eager, exact, precision));
+      },
+      nb::arg("path"), nb::arg("device"), nb::arg("eager"), nb::arg("exact"), nb::arg("precision").none());
+  m.def(
+      "_load_bytes",
+      [](const nb::bytes& bytes, const std::string& device, bool eager, bool exact, const Name& precision) {
+        const std::string_view view(bytes.c_str(), bytes.size());
+        const nb::gil_scoped_release unlocked;
+        return tenon::onnx::load_bytes(view, options_of(device, eager, exact, precision));
+      },
+      nb::arg("bytes"), nb::arg("device"), nb::arg("eager"), nb::arg("exact"), nb::arg("precision").none());
   m.def("_export", &exported, nb::arg("function"), nb::arg("examples"), nb::arg("name"), nb::arg("inputs"),
         nb::arg("outputs"), nb::arg("dynamic_axes").none(), nb::arg("parameters"));
   m.def("_exported_ops", [] {

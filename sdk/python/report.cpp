@@ -121,6 +121,7 @@ nb::list executions() {
     made["device"] = each.device;
     made["implementation"] = each.implementation;
     made["rung"] = text_of(rung_name(each.rung));
+    made["tier"] = text_of(each.tier);
     made["launches"] = each.launches;
     made["bytes_copied"] = each.bytes_copied;
     rows.append(made);

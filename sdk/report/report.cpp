@@ -81,8 +81,8 @@ json device_json(const loader::ListedDevice& device, const std::string& chosen) 
           {"threads", device.info.threads},
           {"fingerprint", device.info.fingerprint},
           {"dtypes", dtype_names(device.info.dtypes)},
+          {"portable", dtype_names(accuracy.portable)},
           {"relaxed", dtype_names(accuracy.relaxed)},
-          {"fast", dtype_names(accuracy.fast)},
           {"flushes_denormals", dtype_names(accuracy.flushed)}};
 }
 

@@ -65,16 +65,16 @@ struct Case {
   int32_t fault = 0;           // EP_FAULT_* that every launch must report
   Saturation saturation = {};  // how unary saturates on tier full
   // Tolerances on the lower tiers. Scalar functions have none: the rows of accuracy.def bound each element (range.h).
+  Tolerance portable = {};
   Tolerance relaxed = {};
-  Tolerance fast = {};
 };
 
 // Sets the tolerance of each tier in `test`.
 template <class OnTier>
 void set_tolerances(Case* test, const OnTier& on_tier) {
   test->tolerance = on_tier(Tier::full);
+  test->portable = on_tier(Tier::portable);
   test->relaxed = on_tier(Tier::relaxed);
-  test->fast = on_tier(Tier::fast);
 }
 
 // Turns `test`, a matmul or convolution on f32 with `terms` products per result, into a case whose products and sums

@@ -121,7 +121,7 @@ struct Compared {
   // For a scalar function the tolerance of tier full, which holds on every tier in addition to the range.
   const Tolerance& tolerance() const {
     if (level.tier == Tier::full || is_scalar_function()) return test.tolerance;
-    return level.tier == Tier::relaxed ? test.relaxed : test.fast;
+    return level.tier == Tier::portable ? test.portable : test.relaxed;
   }
   Range range(const Image& from, const int64_t* index) const;
   bool is_right(const Image& from, uint64_t g, uint64_t w, const int64_t* index) const;

@@ -183,9 +183,9 @@ void add_matmul_epilogues(std::vector<Case>* cases) {
   add_epilogue(&gelu, 1, EP_UNARY_gelu, 0, 0);
   // The results of the product have magnitudes up to 16.
   set_tolerances(&gelu, [product = gelu](Tier tier) {
-    Tolerance tolerance = tier == Tier::full      ? product.tolerance
-                          : tier == Tier::relaxed ? product.relaxed
-                                                  : product.fast;
+    Tolerance tolerance = tier == Tier::full       ? product.tolerance
+                          : tier == Tier::portable ? product.portable
+                                                   : product.relaxed;
     tolerance.epsilons = 2 * tolerance.epsilons + 8 * beyond_full("erf", tier, DType::f32).ulps;
     return tolerance;
   });

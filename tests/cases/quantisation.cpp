@@ -46,7 +46,7 @@ void add_parameters(Case* made, int32_t scale_role, DType scale, const Type& typ
 
 // A result is one quotient or product, exact on tier full. On the lower tiers a floating result may be off by one step.
 void set_conversion_tolerance(Case* made, DType dst) {
-  if (is_floating(dst)) made->relaxed = made->fast = {1, 0, 0};
+  if (is_floating(dst)) made->portable = made->relaxed = {1, 0, 0};
 }
 
 Case quantise_case(const Type& type, const Layout& layout, DType src, Fill fill, bool transposed,

@@ -27,8 +27,8 @@ Case random_case(int32_t distribution, DType dtype, std::string_view layout, con
   made.scalars = {make_scalar(DType::u64, 0x123456789ABCDp3), make_scalar(DType::u64, 0x3FFFFFFFFp0)};
   if (normal) {
     const double narrow = dtype_info(dtype).bits < 32 ? 1 : 0;
-    made.relaxed = {narrow + 32, 512, 0};
-    made.fast = {narrow + 32, 512 * 8192, 0};
+    made.portable = {narrow + 32, 512, 0};
+    made.relaxed = {narrow + 32, 512 * 8192, 0};
   }
   return made;
 }

@@ -19,8 +19,8 @@ constexpr Number infinite = std::numeric_limits<Number>::infinity();
 constexpr Number pi = 3.14159265358979323846L;
 
 constexpr AccuracyRow rows[] = {
-#define EP_ACCURACY(name, full, relaxed, per_x, absolute, relaxed_f64, fast, fast_absolute, inherited) \
-  {#name, full, relaxed, per_x, absolute, relaxed_f64, fast, fast_absolute},
+#define EP_ACCURACY(name, full, portable, per_x, absolute, portable_f64, relaxed, relaxed_absolute, inherited) \
+  {#name, full, portable, per_x, absolute, portable_f64, relaxed, relaxed_absolute},
 #include "ep_api/accuracy.def"
 #undef EP_ACCURACY
 };
@@ -106,7 +106,7 @@ Range rising(const Range& x, const AccuracyRow& row, const F& f, Number first = 
 
 // The range of the function itself and, on the tiers to which `inherited` applies, also the range of `inherited`.
 Range widened(const Range& own, const Range& inherited) {
-  const bool applies = own.level.tier != Tier::full && !(own.level.wide && own.level.tier == Tier::relaxed);
+  const bool applies = own.level.tier != Tier::full && !(own.level.wide && own.level.tier == Tier::portable);
   return applies && inherited.known() && own.known() ? hull(own, inherited, own.exact) : own;
 }
 
@@ -162,7 +162,7 @@ Range of_values(const Range& x, const Range& y, const F& f) {
 
 // True if the argument is outside of the tier's promise for periodic functions.
 bool is_far(const Range& x) {
-  const bool limited = x.level.tier == Tier::fast || (x.level.tier == Tier::relaxed && !x.level.wide);
+  const bool limited = x.level.tier == Tier::relaxed || (x.level.tier == Tier::portable && !x.level.wide);
   return limited && magnitude(x) > pi;
 }
 
@@ -269,7 +269,7 @@ Range ep_select(Truth condition, const Range& x, const Range& y) {
 
 #define ep_lit(value) constant(x.level, value)
 #define NONE unknown(x.level)
-#define EP_ACCURACY(name, full, relaxed, per_x, absolute, relaxed_f64, fast, fast_absolute, inherited) \
+#define EP_ACCURACY(name, full, portable, per_x, absolute, portable_f64, relaxed, relaxed_absolute, inherited) \
   [[maybe_unused]] Range inherited_##name(const Range& x, [[maybe_unused]] const Range& y) { return inherited; }
 #include "ep_api/accuracy.def"
 #undef EP_ACCURACY
@@ -333,10 +333,10 @@ std::span<const FloatFunction> float_functions() { return functions; }
 
 Bound bound_of(const AccuracyRow& row, const Level& level, double magnitude) {
   if (level.tier == Tier::full) return {row.full, 0};
-  Bound relaxed = {row.relaxed_f64, 0};
-  if (!level.wide) relaxed = {row.relaxed + (row.per_x == 0 ? 0 : row.per_x * magnitude), row.absolute};
-  if (level.tier == Tier::relaxed) return relaxed;
-  return {std::max(relaxed.ulps, row.fast), std::max(relaxed.epsilons, row.fast_absolute)};
+  Bound portable = {row.portable_f64, 0};
+  if (!level.wide) portable = {row.portable + (row.per_x == 0 ? 0 : row.per_x * magnitude), row.absolute};
+  if (level.tier == Tier::portable) return portable;
+  return {std::max(portable.ulps, row.relaxed), std::max(portable.epsilons, row.relaxed_absolute)};
 }
 
 Bound beyond_full(std::string_view name, Tier tier, DType dtype, double magnitude) {

@@ -32,7 +32,7 @@ struct Truth {
 // A row of accuracy.def.
 struct AccuracyRow {
   std::string_view name;
-  double full, relaxed, per_x, absolute, relaxed_f64, fast, fast_absolute;
+  double full, portable, per_x, absolute, portable_f64, relaxed, relaxed_absolute;
 };
 const AccuracyRow& accuracy_row(std::string_view name);
 

@@ -1,13 +1,14 @@
-// sample.c: a whole Tenon provider in one file. Start your own provider from it.
+// sample.c: a complete Tenon provider in one file. Use it as the start of your own provider.
 //
-// A provider must give the host memory, a stream and copies. What the provider cannot compute, the host computes
-// another way: from other primitives, or on the CPU. So a provider without primitives already runs every program, and
-// each primitive makes something faster. This provider keeps its "device memory" in host memory, completes every call
-// before it returns (a SYNCHRONOUS device: no events, one stream), and computes relu and add. README.md says how to
-// build and check it. ep_api/ep_api.h is the contract: it describes each function below that has the name of a slot.
+// A provider must offer memory, a stream and copies. If the provider does not support a primitive, the host computes
+// the op in another way: from other primitives, or on the CPU. So a provider without primitives already runs every
+// program, and each primitive makes some programs faster. This provider uses host memory as its "device memory",
+// completes every call before it returns (a SYNCHRONOUS device: no events, one stream), and computes relu and add.
+// README.md says how to build and check it. ep_api/ep_api.h is the contract: it describes each function below that has
+// the name of a slot.
 #define _GNU_SOURCE  // for sample_modules.h
 #include "ep_api/ep_api.h"
-#include "ep_api/ep_names.h"  // names of ids, for our messages
+#include "ep_api/ep_names.h"  // names of ids, for messages
 
 #include <fenv.h>
 #include <stdarg.h>
@@ -15,10 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The loader reads this note from the file before it runs any of our code: our name, our version, and our ABI.
-EP_PLUGIN_NOTE("sample", "1.0.0", 0)  // 0: the library stays mapped; one that starts threads (a BLAS, OpenMP) must
+// The loader reads this note (name, version, ABI) from the file before it runs any of our code.
+// Flags 0: the library is never unloaded. This is required if it starts threads (a BLAS, OpenMP).
+EP_PLUGIN_NOTE("sample", "1.0.0", 0)
 
-// ---- Objects. The host sees opaque handles. No globals, because a host may open us twice. ----
+// ---- Objects. For the host they are opaque handles. No globals, because a host may start this plug-in twice. ----
 
 struct ep_plugin {
   const ep_host* host;  // valid until shutdown returns
@@ -52,14 +54,15 @@ __attribute__((format(printf, 4, 5))) static ep_status fail(const ep_host* host,
   return status;
 }
 
-// Our small objects come from the host too, so that a leak is reported with our name. On failure: NULL, and `error`.
+// Allocates a small object with the host's allocator, so that a leak is reported with our name. On failure returns NULL
+// and sets `error`.
 static void* make(const ep_host* host, size_t size, ep_error** error) {
   void* object = host->allocate(host, size, 16);
   if (!object) fail(host, error, EP_STATUS_OUT_OF_HOST_MEMORY, "The host has no %zu bytes for an object.", size);
   return object ? memset(object, 0, size) : NULL;
 }
 
-// Copies a table or an info into the host's struct, but no further than its struct_size. A host with a shorter struct
+// Copies a table or an info into the host's struct, but at most struct_size bytes, so that a host with a shorter struct
 // works. In a longer struct the rest is zero, which means the old behaviour.
 static void hand_out(void* to, void* from, uint32_t size) {
   uint32_t room;
@@ -72,7 +75,8 @@ static void hand_out(void* to, void* from, uint32_t size) {
 // ---- Memory. The host asks for few large blocks and divides them itself, so this can be simple. ----
 
 static ep_status memory_allocate(ep_device* device, uint32_t pool, uint64_t size, ep_memory** out, ep_error** error) {
-  if (pool != 0) return fail(device->host, error, EP_STATUS_INVALID_ARGUMENT, "There is only pool 0, no %u.", pool);
+  if (pool != 0)
+    return fail(device->host, error, EP_STATUS_INVALID_ARGUMENT, "There is only pool 0; there is no pool %u.", pool);
   ep_memory* memory = make(device->host, sizeof *memory, error);
   if (!memory) return EP_STATUS_OUT_OF_HOST_MEMORY;
   memory->bytes = size > PTRDIFF_MAX - 64 ? NULL : aligned_alloc(64, (size + 63) / 64 * 64);
@@ -87,10 +91,10 @@ static ep_status memory_allocate(ep_device* device, uint32_t pool, uint64_t size
 
 static void memory_free(ep_device* device, ep_memory* memory) {
   if (memory) free(memory->bytes);
-  device->host->release(device->host, memory, sizeof *memory);  // NULL is fine
+  device->host->release(device->host, memory, sizeof *memory);  // NULL is allowed
 }
 
-// Our memory has a host address. This saves the host a copy each time it computes for us.
+// Our memory has a host address, which saves the host copies when it computes an op for us.
 static ep_status memory_map(ep_device* device, ep_memory* memory, void** out_pointer, ep_error** error) {
   return (void)device, (void)error, *out_pointer = memory->bytes, EP_STATUS_OK;
 }
@@ -98,7 +102,7 @@ static ep_status memory_map(ep_device* device, ep_memory* memory, void** out_poi
 static void* at(ep_buffer buffer) { return buffer.memory->bytes + buffer.offset; }
 
 // ---- The stream and its transfers. A device with a real queue would enqueue here, and would have events. ----
-// The one stream of a synchronous device has no state, so any thread may launch on it.
+// The only stream of a synchronous device has no state, so any thread may launch on it.
 static ep_status stream_create(ep_device* device, const ep_stream_desc* desc, ep_stream** out_stream,
                                ep_error** error) {
   return (void)desc, (void)error, *out_stream = (ep_stream*)device, EP_STATUS_OK;
@@ -122,9 +126,9 @@ static ep_status download(ep_stream* stream, void* dst, ep_buffer src, uint64_t 
   return (void)stream, (void)error, memcpy(dst, at(src), size), EP_STATUS_OK;
 }
 
-// ---- Primitives. Support refuses everything that we did not write it for, and gives the reason; execution reports
-// show the reason. Dense tensors of any shape come as rank 1. To compute more, add a support and a run function, and a
-// line in `find`. ----
+// ---- Primitives. Support refuses every primitive that this provider does not compute, with a reason that execution
+// reports show. The host passes dense tensors of any shape as rank 1. To compute more, add a support and a run
+// function, and a line in `find`. ----
 
 // Checks for every kind: `count` operands (DST, SRC, SRC_B, BIAS in this order), all f32 in memory, and nothing
 // unknown. A part that a later version adds (an extension, a flag, a role) may change the meaning, so we must refuse
@@ -135,7 +139,7 @@ static ep_status check_common(const ep_host* host, const ep_primitive_desc* desc
   if (desc->epilogue_count != 0)
     return fail(host, error, no, "sample has no %s with an epilogue (%s).", kind, ep_epilogue_name(desc->epilogues));
   if (desc->extensions[0] != 0 || desc->baked_scalars != 0 || (desc->flags & ~EP_PRIMITIVE_FLAG_DETERMINISTIC) != 0 ||
-      (desc->accumulate_dtype != 0 && desc->accumulate_dtype != EP_DTYPE_f32) || desc->precision > EP_PRECISION_FAST)
+      (desc->accumulate_dtype != 0 && desc->accumulate_dtype != EP_DTYPE_f32) || desc->precision > EP_PRECISION_RELAXED)
     return fail(host, error, no,
                 "sample has no %s with extension 0x%x, baked scalars 0x%x, flags 0x%llx, sums in %s, precision %d.",
                 kind, (unsigned)desc->extensions[0], desc->baked_scalars, (unsigned long long)desc->flags,
@@ -155,13 +159,13 @@ static ep_status check_common(const ep_host* host, const ep_primitive_desc* desc
   return EP_STATUS_OK;
 }
 
-// Dims and strides (in elements) of an operand. The launch gives what the descriptor leaves open.
+// Returns dims and strides (in elements) of an operand. The launch gives those that the descriptor leaves open.
 static ep_shape shape(const ep_primitive* primitive, const ep_launch* launch, uint32_t i) {
   const ep_operand_desc* given = &primitive->desc.operands[i];
   return launch->shapes ? launch->shapes[i] : (ep_shape){given->dims, given->strides, given->rank, 0};
 }
 
-// With these flags one primitive serves every length and stride, and each launch gives them. Without the flags every
+// With these flags one primitive serves all lengths and strides, and each launch gives them. Without the flags every
 // shape has its own primitive, and the descriptor gives dims and strides.
 static ep_status row_support(const ep_host* host, const ep_primitive_desc* desc, uint32_t operands,
                              ep_support_info* terms, ep_error** error) {
@@ -172,7 +176,7 @@ static ep_status row_support(const ep_host* host, const ep_primitive_desc* desc,
   return check_common(host, desc, operands, error);
 }
 
-// NaN stays NaN, as scalar_ops.def wants (ep_max is NaN if either argument is).
+// NaN stays NaN, as scalar_ops.def requires (ep_max is NaN if either argument is).
 static void relu_run(const ep_primitive* primitive, const ep_launch* launch) {
   const ep_shape to = shape(primitive, launch, 0), from = shape(primitive, launch, 1);
   float *dst = at(launch->operands[0]), *x = at(launch->operands[1]);
@@ -185,7 +189,7 @@ static void add_run(const ep_primitive* primitive, const ep_launch* launch) {
   for (int64_t i = 0; i < to.dims[0]; i++, x += a.strides[0], y += b.strides[0]) dst[i * to.strides[0]] = *x + *y;
 }
 
-// The function that computes `desc`, or NULL and a reason in `error`.
+// Returns the function that computes `desc`, or NULL and a reason in `error`.
 static run_function* find(const ep_host* host, const ep_primitive_desc* desc, ep_support_info* terms,
                           ep_error** error) {
   const int32_t unary = desc->kind == EP_PRIMITIVE_unary ? desc->attributes.unary.op : 0;
@@ -224,7 +228,7 @@ static void primitive_destroy(ep_device* device, ep_primitive* primitive) {
   if (primitive) device->host->release(device->host, primitive, sizeof *primitive);
 }
 
-// The caller may flush denormals to zero, or round in another way. We compute in the default state (rule C02).
+// The caller's thread may flush denormals to zero or round differently. We compute in the default state (rule C02).
 static ep_status primitive_launch(ep_primitive* primitive, ep_stream* stream, const ep_launch* launch,
                                   ep_fault* out_fault, ep_error** error) {
   fenv_t callers;
@@ -236,10 +240,10 @@ static ep_status primitive_launch(ep_primitive* primitive, ep_stream* stream, co
 }
 
 #ifdef SAMPLE_MODULES
-#include "sample_modules.h"  // kernels that the host hands over as text
+#include "sample_modules.h"  // kernels that the host passes as text
 #endif
 
-// ---- The device, the plug-in, and the one exported symbol. ----
+// ---- The device, the plug-in, and the only exported symbol. ----
 
 static ep_status device_count(ep_plugin* plugin, uint32_t* out_count, ep_error** error) {
   return (void)plugin, (void)error, *out_count = 1, EP_STATUS_OK;
@@ -250,7 +254,7 @@ static ep_status device_info(ep_plugin* plugin, uint32_t index, ep_device_info* 
   ep_device_info info = {.struct_type = EP_STRUCT_DEVICE_INFO};
   info.name = text("Sample device in host memory");
   info.fingerprint = text("sample-1");
-  info.device_class = EP_DEVICE_CLASS_SOFTWARE;  // shown, but picked only on request
+  info.device_class = EP_DEVICE_CLASS_SOFTWARE;  // listed, but used only on request
   info.flags = EP_DEVICE_FLAG_SYNCHRONOUS;
   for (int32_t dtype = EP_DTYPE_bool; dtype <= EP_DTYPE_u4; dtype++) info.dtypes |= UINT64_C(1) << dtype;
   for (int i = 0; i < 4; i++) info.pci[i] = -1;
@@ -271,7 +275,7 @@ static ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_
   ep_device* device = make(plugin->host, sizeof *device, error);
   if (!device) return EP_STATUS_OUT_OF_HOST_MEMORY;
   device->host = plugin->host;
-  // Slots that are not set are NULL. The host does without them.
+  // Slots that are not set are NULL, and the host works without them.
   ep_device_ops ops = {.struct_type = EP_STRUCT_DEVICE_OPS,
                        .device_close = device_close,
                        .memory_allocate = memory_allocate,

@@ -57,7 +57,8 @@ void after(Tag<Slot::primitive_support>, Call& call, ep_status status, Device&,
   check_known(call, status, *desc.value);
   const ep_support_info& info = out.room.info;
   if (!is_text(info.implementation)) call.blame("R01", "ep_support_info names no implementation");
-  constexpr uint64_t known = EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES | EP_SUPPORT_FLAG_PRECISION;
+  constexpr uint64_t known =
+      EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES | EP_SUPPORT_FLAG_PRECISION | EP_SUPPORT_FLAG_RELAXED;
   if ((info.flags & ~known) != 0) {
     call.blame("R01", fmt::format("ep_support_info has unknown flags {}", info.flags));
   }

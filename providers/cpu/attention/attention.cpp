@@ -1,13 +1,17 @@
 // attention over f64 and f32, and over narrow floats widened to f32. For each block of queries, a loop over blocks of
 // keys updates the greatest score and the sum of each query (Milakov, Gimelshein, "Online normalizer calculation for
-// softmax", 2018; Dao et al., "FlashAttention", 2022). So memory holds the scores of one block only.
+// softmax", 2018; Dao et al., "FlashAttention", 2022). So memory holds the scores of one block only. On tier relaxed
+// the factors of both products are rounded to bf16.
 #include "providers/cpu/attention/attention.h"
 
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "providers/cpu/attention/kernel.h"
 #include "providers/cpu/attention/problem.h"
+#include "providers/cpu/bf16_product/product.h"
+#include "providers/cpu/onednn/relaxed.h"
 #include "providers/cpu/rows/row.h"
 #include "providers/cpu/small_matmul/kernel.h"
 #include "providers/cpu/threads/lease.h"
@@ -23,6 +27,8 @@ template <class T>
 struct Buffers {
   T *queries, *scores, *sums, *rows, *keys, *values, *bias, *turned, *most, *sum, *factor;
   KeyIndex<T>*low, *high;
+  // Rounded factors: queries and scores with a column per query, keys with a row per key, values with a column each.
+  Bf16Pair *query_pairs, *score_pairs, *key_pairs, *value_pairs;
 };
 
 // T is the type of computation.
@@ -32,8 +38,9 @@ class AttentionPrimitive final : public ep_primitive {
   static constexpr T none = -std::numeric_limits<T>::infinity();
 
  public:
-  AttentionPrimitive(const ep_device& on, const ep_primitive_desc& desc)
+  AttentionPrimitive(const ep_device& on, const ep_primitive_desc& desc, bool rounds)
       : desc_(desc),
+        rounds_(rounds),
         kernels_(attention_kernels<T>(on.simd)),
         product_(product_kernel<T>(on.simd)),
         threads_(on.threads),
@@ -104,8 +111,11 @@ class AttentionPrimitive final : public ep_primitive {
 
   uint64_t floats(const AttentionSizes& s) const {
     const int64_t wide = std::max(s.width, s.columns);
-    const int64_t all = block_ * (s.width + s.columns + wide + 3 * block_keys + 5) + row_keys * (s.width + s.columns);
-    return static_cast<uint64_t>((all + 15) / 16 * 16 + 11 * 16);
+    int64_t all = block_ * (s.width + s.columns + wide + 3 * block_keys + 5) + row_keys * (s.width + s.columns);
+    if (rounds_) {
+      all += (block_ + block_keys) * pairs_of(s.width) + pairs_of(block_keys) * (block_ + s.columns);
+    }
+    return static_cast<uint64_t>((all + 15) / 16 * 16 + 15 * 16);
   }
   Buffers<T> cut(T* from, const AttentionSizes& s) const {
     const auto take = [&from](int64_t n) {
@@ -114,6 +124,7 @@ class AttentionPrimitive final : public ep_primitive {
       return at;
     };
     const auto numbers = [&take](int64_t n) { return reinterpret_cast<KeyIndex<T>*>(take(n)); };
+    const auto pairs = [&](int64_t n) { return rounds_ ? reinterpret_cast<Bf16Pair*>(take(n)) : nullptr; };
     const int64_t n = block_;
     return {take(n * s.width),
             take(n * block_keys),
@@ -127,7 +138,11 @@ class AttentionPrimitive final : public ep_primitive {
             take(n),
             take(n),
             numbers(n),
-            numbers(n)};
+            numbers(n),
+            pairs(n * pairs_of(s.width)),
+            pairs(n * pairs_of(block_keys)),
+            pairs(block_keys * pairs_of(s.width)),
+            pairs(pairs_of(block_keys) * s.columns)};
   }
 
   // Returns rows [first, first + rows) of `of`, `columns` long: in place, or copied to `buffer`.
@@ -175,8 +190,7 @@ class AttentionPrimitive final : public ep_primitive {
     for (int64_t first = all.first; first < all.end; first += block_keys) {
       const Scores<T> scores = {buffers.scores, std::min(block_keys, all.end - first), columns};
       const Block key = fetch(p.key, q.batch, q.head_of_key(), first, scores.keys, p.width, buffers.keys);
-      product_({key.data, buffers.queries, nullptr, scores.values, scores.keys, columns, p.width, key.row, 1, columns,
-                0, columns});
+      set_scores(key, p.width, scores, buffers);
       if (p.softcap > 0) kernels_.cap(scores.values, scores.keys * columns, static_cast<T>(p.softcap));
       if (p.bias.base != nullptr) add_bias(q, first, scores, buffers);
       mask(q, first, scores, buffers);
@@ -184,11 +198,43 @@ class AttentionPrimitive final : public ep_primitive {
       const bool adds = first != all.first;
       if (adds && changes) kernels_.scale(buffers.sums, p.columns, columns, buffers.factor);
       const Block value = fetch(p.value, q.batch, q.head_of_key(), first, scores.keys, p.columns, buffers.values);
-      product_({value.data, scores.values, adds ? buffers.sums : nullptr, buffers.sums, p.columns, columns, scores.keys,
-                1, value.row, columns, columns, columns});
+      add_values(value, p.columns, scores, adds, buffers);
     }
     if (all.end == 0) std::fill_n(buffers.sums, p.columns * columns, T{0});
     store_results(q, columns, buffers);
+  }
+
+  // The scores of the queries with a block of keys.
+  void set_scores(const Block& key, int64_t width, const Scores<T>& scores, const Buffers<T>& buffers) const {
+    const int64_t columns = scores.columns;
+    if constexpr (std::is_same_v<T, float>) {
+      if (rounds_) {
+        const int64_t depth = pairs_of(width);
+        for (int64_t j = 0; j < scores.keys; ++j) {
+          round_row(buffers.key_pairs + j * depth, key.data + j * key.row, width);
+        }
+        return run(PairProduct{buffers.key_pairs, depth, 1, buffers.query_pairs, columns, nullptr, scores.values,
+                               columns, scores.keys, columns, depth, false});
+      }
+    }
+    product_({key.data, buffers.queries, nullptr, scores.values, scores.keys, columns, width, key.row, 1, columns, 0,
+              columns});
+  }
+
+  // Sums the values of a block of keys, weighted by its scores.
+  void add_values(const Block& value, int64_t width, const Scores<T>& scores, bool adds,
+                  const Buffers<T>& buffers) const {
+    const int64_t columns = scores.columns;
+    if constexpr (std::is_same_v<T, float>) {
+      if (rounds_) {
+        round_rows(buffers.value_pairs, width, value.data, value.row, scores.keys, width);
+        round_rows(buffers.score_pairs, columns, scores.values, columns, scores.keys, columns);
+        return run(PairProduct{buffers.value_pairs, 1, width, buffers.score_pairs, columns, nullptr, buffers.sums,
+                               columns, width, columns, pairs_of(scores.keys), adds});
+      }
+    }
+    product_({value.data, scores.values, adds ? buffers.sums : nullptr, buffers.sums, width, columns, scores.keys, 1,
+              value.row, columns, columns, columns});
   }
 
   void load_queries(const Queries& q, int64_t columns, const Buffers<T>& buffers) const {
@@ -205,6 +251,9 @@ class AttentionPrimitive final : public ep_primitive {
     kernels_.transpose(buffers.queries, columns, from.data, from.row, q.rows, p.width, static_cast<T>(p.scale));
     for (int64_t i = 0; q.rows < columns && i < p.width; ++i) {
       std::fill(buffers.queries + i * columns + q.rows, buffers.queries + (i + 1) * columns, T{0});
+    }
+    if constexpr (std::is_same_v<T, float>) {
+      if (rounds_) round_rows(buffers.query_pairs, columns, buffers.queries, columns, p.width, columns);
     }
   }
 
@@ -313,6 +362,7 @@ class AttentionPrimitive final : public ep_primitive {
   }
 
   ep_primitive_desc desc_;
+  bool rounds_;
   const AttentionKernels<T>& kernels_;
   ProductKernel<T> product_;
   int32_t threads_;
@@ -349,10 +399,23 @@ Refusal Attention::why_not(const ep_device&, const ep_primitive_desc& desc, ep_s
 
 Refusal Attention::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
   if (desc.operands[0].dtype == EP_DTYPE_f64) {
-    *out = make_primitive<AttentionPrimitive<double>>(device, device, desc);
+    *out = make_primitive<AttentionPrimitive<double>>(device, device, desc, false);
   } else {
-    *out = make_primitive<AttentionPrimitive<float>>(device, device, desc);
+    *out = make_primitive<AttentionPrimitive<float>>(device, device, desc, false);
   }
+  return {};
+}
+
+Refusal Attention::relaxed_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info) {
+  if (Refusal refusal = why_not_relaxed(device, desc)) return refusal;
+  if (Refusal refusal = why_not(device, desc, info)) return refusal;
+  info.flags |= EP_SUPPORT_FLAG_RELAXED;
+  return {};
+}
+
+Refusal Attention::relaxed_make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out,
+                                ep_primitive_info&) {
+  *out = make_primitive<AttentionPrimitive<float>>(device, device, desc, true);
   return {};
 }
 

@@ -11,6 +11,7 @@
 #include "providers/cpu/elementwise/tail.h"
 #include "providers/cpu/onednn/epilogue.h"
 #include "providers/cpu/onednn/onednn.h"
+#include "providers/cpu/onednn/relaxed.h"
 #include "providers/cpu/onednn/tiles.h"
 #include "providers/cpu/threads/lease.h"
 
@@ -237,14 +238,19 @@ Refusal OneDnnConvolution::why_not(const ep_device& device, const ep_primitive_d
   return {};
 }
 
-Refusal OneDnnConvolution::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out,
-                                ep_primitive_info& info) {
+namespace {
+
+// `rounds`: the factors of `original` are f32, and a launch rounds them to bf16.
+Refusal make_program(ep_device& device, const ep_primitive_desc& original, bool rounds, ep_primitive** out,
+                     ep_primitive_info& info) {
+  const ep_primitive_desc desc = rounds ? with_rounded_factors(original) : original;
   const ep_convolution_attributes& attributes = desc.attributes.convolution;
   const Window window = window_of(desc);
   const int64_t nanoseconds = runs_alone(device, desc) ? 0 : work_of(desc) / 60;
   if (work_of(desc) / 60 >= tiled_from) {
     if (const Tiling tiling = tiling_of(desc, work_of(desc) / 60); tiling.cuts(desc)) {
-      return make_tiles(device, desc, tiling, &OneDnnConvolution::make, out, info);
+      return make_tiles(device, original, tiling, rounds ? &RelaxedConvolution::make : &OneDnnConvolution::make, out,
+                        info);
     }
   }
   const OpenMpWidth width(nanoseconds >= 3000 ? device.threads : 1);
@@ -262,7 +268,7 @@ Refusal OneDnnConvolution::make(ep_device& device, const ep_primitive_desc& desc
   const Layouts blocked = {channels_last(given.src.dims(), given.src.data_type()), any_weights,
                            channels_last(given.dst.dims(), given.dst.data_type())};
   const Layouts free_weights = {given.src, any_weights, given.dst};
-  const bool as_given = runs_as_given(desc, window);
+  const bool as_given = !rounds && runs_as_given(desc, window);
   const Layouts orders[] = {as_given ? given : blocked, as_given ? blocked : given, free_weights};
 
   const bool apart = finishes_apart(device, desc);
@@ -289,15 +295,19 @@ Refusal OneDnnConvolution::make(ep_device& device, const ep_primitive_desc& desc
   Packing packing;
   std::vector<ProgramArgument> arguments;
   const memory::desc weights = chosen.weights_desc();
-  const bool packed = (desc.operands[weight_index].flags & EP_OPERAND_FLAG_CONSTANT) != 0 && weights != given.weights;
-  const int32_t src = program.reordered(program.operand(src_index, given.src), chosen.src_desc());
+  const memory::desc original_weights = weight_layout(original.operands[weight_index], attributes);
+  const bool packed =
+      (desc.operands[weight_index].flags & EP_OPERAND_FLAG_CONSTANT) != 0 && weights != original_weights;
+  const int32_t src =
+      program.reordered(program.operand(src_index, layout_of(original.operands[src_index])), chosen.src_desc());
   arguments.push_back({DNNL_ARG_SRC, src});
   if (packed) {
     arguments.push_back({DNNL_ARG_WEIGHTS, program.operand(weight_index, weights)});
-    packing = {given.weights, weights};
+    packing = {original_weights, weights};
     packing.describe(weight_index, &info);
   } else {
-    arguments.push_back({DNNL_ARG_WEIGHTS, program.reordered(program.operand(weight_index, given.weights), weights)});
+    arguments.push_back(
+        {DNNL_ARG_WEIGHTS, program.reordered(program.operand(weight_index, original_weights), weights)});
   }
   if (bias_index >= 0 && !apart) {
     arguments.push_back({DNNL_ARG_BIAS, program.reordered(program.operand(bias_index, given_bias), bias)});
@@ -326,6 +336,39 @@ Refusal OneDnnConvolution::make(ep_device& device, const ep_primitive_desc& desc
   *out = make_primitive<OneDnnPrimitive>(
       device, std::move(program), Tail(device, desc, apart ? 0 : post_op_count(desc)), nanoseconds, std::move(packing));
   return {};
+}
+
+}  // namespace
+
+Refusal OneDnnConvolution::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out,
+                                ep_primitive_info& info) {
+  return make_program(device, desc, false, out, info);
+}
+
+Refusal RelaxedConvolution::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info) {
+  if (Refusal refusal = why_not_relaxed(device, desc)) return refusal;
+  if (is_dynamic(desc)) return Refusal::because("oneDNN's convolution needs static dims");
+  for (int32_t role : {EP_ROLE_SRC, EP_ROLE_DST}) {
+    const ep_operand_desc* image = operand(desc, role);
+    if (image != nullptr && has_gaps(*image)) return Refusal::because("oneDNN is slow to reorder images with gaps");
+  }
+  if (Refusal refusal = OneDnnConvolution::why_not(device, with_rounded_factors(desc), info)) return refusal;
+  constexpr int64_t fewest_products = 64 * 64 * 64;
+  if (work_of(desc) < 2 * fewest_products) {
+    return Refusal::because("fewer than %lld products", static_cast<long long>(fewest_products));
+  }
+  const bool planes = operand(desc, EP_ROLE_SRC)->strides[1] != 1 || desc.operands[0].strides[1] != 1;
+  if (planes && is_pointwise(desc, window_of(desc))) {
+    return Refusal::because("planes of one tap take longer to reorder than to multiply");
+  }
+  info.penalty_bytes = penalty_of_planes(desc);
+  info.flags |= EP_SUPPORT_FLAG_RELAXED;
+  return {};
+}
+
+Refusal RelaxedConvolution::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out,
+                                 ep_primitive_info& info) {
+  return make_program(device, desc, true, out, info);
 }
 
 }  // namespace tenon::provider::cpu

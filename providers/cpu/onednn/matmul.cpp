@@ -1,9 +1,10 @@
-// matmul over f32 on oneDNN, with bias, and with epilogues as post-ops; and over bf16 where the processor has products
-// of bf16, which add in f32.
+// matmul over f32 on oneDNN, with bias, and with epilogues as post-ops; and over factors of bf16, with results of bf16
+// or f32, where the processor has products of bf16, which add in f32.
 #include <algorithm>
 
 #include "providers/cpu/onednn/epilogue.h"
 #include "providers/cpu/onednn/onednn.h"
+#include "providers/cpu/onednn/relaxed.h"
 #include "providers/cpu/onednn/tiles.h"
 #include "providers/cpu/threads/lease.h"
 
@@ -112,15 +113,36 @@ dnnl::memory::desc in_rows(const dnnl::memory::desc& desc) {
   for (size_t axis = dims.size(); axis-- > 1;) strides[axis - 1] = strides[axis] * dims[axis];
   return memory_desc(dims, strides, desc.data_type());
 }
+bool has_gaps(const dnnl::memory::desc& desc) { return desc.get_size() != in_rows(desc).get_size(); }
 dnnl::memory::desc in_any_order(const dnnl::memory::desc& desc) {
   return {desc.dims(), desc.data_type(), dnnl::memory::format_tag::any};
 }
 
-Refusal why_not_dtype(const ep_primitive_desc& desc) {
+// The layout in which oneDNN reads a factor. A rounded copy of an operand with gaps is dense.
+dnnl::memory::desc factor_layout(const ep_operand_desc& factor, int32_t rank, bool rounds) {
+  const dnnl::memory::desc layout = operand_layout(factor, rank);
+  return rounds && has_gaps(layout) ? in_rows(layout) : layout;
+}
+
+bool is_factor(const ep_operand_desc& operand) { return operand.role == EP_ROLE_SRC || operand.role == EP_ROLE_SRC_B; }
+
+// Factors and results are of one dtype, or the factors are bf16 and all else is f32.
+Refusal why_not_dtypes(const ep_primitive_desc& desc) {
   const int32_t dtype = desc.operands[0].dtype;
-  if (dtype == EP_DTYPE_f32) return {};
-  if (dtype != EP_DTYPE_bf16) return Refusal::because("%s, not f32 or bf16", dtype_name(dtype));
+  const int32_t factors = operand(desc, EP_ROLE_SRC)->dtype;
+  if (dtype != EP_DTYPE_f32 && dtype != EP_DTYPE_bf16) {
+    return Refusal::because("%s, not f32 or bf16", dtype_name(dtype));
+  }
+  for (uint32_t i = 0; i < desc.operand_count; ++i) {
+    const bool mixed = is_factor(desc.operands[i]) && factors == EP_DTYPE_bf16;
+    const int32_t wanted = mixed ? EP_DTYPE_bf16 : dtype;
+    if (desc.operands[i].dtype != wanted) {
+      return Refusal::because("operand %u is %s, not %s", i, dtype_name(desc.operands[i].dtype), dtype_name(wanted));
+    }
+  }
+  if (factors == EP_DTYPE_f32) return {};
   if (!has_bf16_products()) return Refusal::because("bf16 needs avx512_core_bf16");
+  if (dtype == EP_DTYPE_f32) return {};
   if (post_op_count(desc) != desc.epilogue_count)
     return Refusal::because("oneDNN has no post-op for an epilogue over bf16");
   if (work_of(desc) < 8192) return Refusal::because("fewer than 4096 products of bf16");
@@ -137,17 +159,13 @@ Refusal OneDnnMatmul::why_not(const ep_device& device, const ep_primitive_desc& 
   }
   for (uint32_t i = 0; i < desc.operand_count; ++i) {
     const ep_operand_desc& operand = desc.operands[i];
-    if (operand.dtype != desc.operands[0].dtype) {
-      return Refusal::because("operand %u is %s, not %s", i, dtype_name(operand.dtype),
-                              dtype_name(desc.operands[0].dtype));
-    }
     if (is_scalar(operand)) return Refusal::because("operand %u is a scalar", i);
     if (operand.rank != desc.operands[0].rank || operand.rank < 2) return Refusal::because("rank %d", operand.rank);
   }
   if (operand(desc, EP_ROLE_SRC) == nullptr || operand(desc, EP_ROLE_SRC_B) == nullptr) {
     return Refusal::because("an input is missing");
   }
-  if (Refusal refusal = why_not_dtype(desc)) return refusal;
+  if (Refusal refusal = why_not_dtypes(desc)) return refusal;
   for (int32_t role : {EP_ROLE_DST, EP_ROLE_SRC, EP_ROLE_SRC_B}) {
     const ep_operand_desc& matrix = *operand(desc, role);
     for (int32_t axis = matrix.rank - 2; axis < matrix.rank; ++axis) {
@@ -165,33 +183,55 @@ bool OneDnnMatmul::is_faster_apart(const ep_device& device, const ep_primitive_d
   return !why_not(device, bare, ignored);
 }
 
-Refusal OneDnnMatmul::make(ep_device& device, const ep_primitive_desc& given, ep_primitive** out,
-                           ep_primitive_info& info) {
-  ep_primitive_desc desc = given;
-  merge_batch(&desc);
+namespace {
+
+// Rounding a factor takes about as long as 32 products of each of its elements; a constant is rounded only once.
+Refusal why_not_worth_rounding(const ep_primitive_desc& desc) {
+  constexpr int64_t fewest_columns = 32, fewest_terms = 16, fewest_rows = 96;
+  const ep_operand_desc& dst = desc.operands[0];
+  const bool constant = is_packed(desc);
+  ep_primitive_desc merged = desc;
+  merge_batch(&merged);
+  const int64_t rows = merged.operands[0].dims[merged.operands[0].rank - 2], columns = dst.dims[dst.rank - 1];
+  const int64_t terms = operand(desc, EP_ROLE_SRC)->dims[dst.rank - 1];
+  const int64_t fewest_products = constant ? 64 * 64 * 64 : 96 * 96 * 96;
+  if (columns < fewest_columns || terms < fewest_terms || (!constant && rows < fewest_rows)) {
+    return Refusal::because("%lld x %lld x %lld is not worth the rounding", static_cast<long long>(rows),
+                            static_cast<long long>(terms), static_cast<long long>(columns));
+  }
+  if (work_of(desc) < 2 * fewest_products) {
+    return Refusal::because("fewer than %lld products", static_cast<long long>(fewest_products));
+  }
+  return {};
+}
+
+// `rounds`: the factors of `original` are f32, and a launch rounds them to bf16.
+Refusal make_product(ep_device& device, const ep_primitive_desc& original, bool rounds, ep_primitive** out,
+                     ep_primitive_info& info) {
+  ep_primitive_desc given = original;
+  merge_batch(&given);
+  const ep_primitive_desc desc = rounds ? with_rounded_factors(given) : given;
   const int32_t rank = desc.operands[0].rank;
   const bool alone = (desc.flags & EP_PRIMITIVE_FLAG_DETERMINISTIC) != 0 && depends_on_threads(device, desc);
   const int64_t nanoseconds = alone ? 0 : work_of(desc) / work_per_nanosecond;
   if (work_of(desc) / work_per_nanosecond >= tiled_from) {
     if (const Tiling tiling = tiling_of(desc); tiling.cuts(desc)) {
-      return make_tiles(device, desc, tiling, &OneDnnMatmul::make, out, info);
+      return make_tiles(device, given, tiling, rounds ? &RelaxedMatmul::make : &OneDnnMatmul::make, out, info);
     }
   }
   const OpenMpWidth width(nanoseconds >= 3000 ? device.threads : 1);
   const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
   Program program(engine);
   std::vector<ProgramArgument> arguments;
-  const auto add = [&](int32_t role, int32_t name) {
-    const int32_t i = find_operand(desc, role);
-    if (i < 0) return dnnl::memory::desc();
-    const dnnl::memory::desc layout = operand_layout(desc.operands[i], rank);
-    arguments.push_back({name, program.operand(i, layout)});
-    return layout;
-  };
-  const dnnl::memory::desc src = add(EP_ROLE_SRC, DNNL_ARG_SRC);
-  const int32_t weights_index = find_operand(desc, EP_ROLE_SRC_B);
-  const dnnl::memory::desc given_weights = operand_layout(desc.operands[weights_index], rank);
-  const dnnl::memory::desc weights = is_packed(desc) ? in_any_order(given_weights) : given_weights;
+  const int32_t src_index = find_operand(desc, EP_ROLE_SRC), weights_index = find_operand(desc, EP_ROLE_SRC_B);
+  const dnnl::memory::desc src = factor_layout(desc.operands[src_index], rank, rounds);
+  arguments.push_back(
+      {DNNL_ARG_SRC,
+       program.reordered(program.operand(src_index, operand_layout(given.operands[src_index], rank)), src)});
+  const dnnl::memory::desc given_weights = operand_layout(given.operands[weights_index], rank);
+  const dnnl::memory::desc plain_weights = factor_layout(desc.operands[weights_index], rank, rounds);
+  const bool packed = is_packed(desc);
+  const dnnl::memory::desc weights = packed || (rounds && rank == 2) ? in_any_order(plain_weights) : plain_weights;
   // oneDNN accepts a bias with a stride but ignores the stride.
   const int32_t bias_index = find_operand(desc, EP_ROLE_BIAS);
   dnnl::memory::desc bias;
@@ -200,7 +240,8 @@ Refusal OneDnnMatmul::make(ep_device& device, const ep_primitive_desc& given, ep
     bias = in_rows(given_bias);
     arguments.push_back({DNNL_ARG_BIAS, program.reordered(program.operand(bias_index, given_bias), bias)});
   }
-  const dnnl::memory::desc dst = add(EP_ROLE_DST, DNNL_ARG_DST);
+  const dnnl::memory::desc dst = operand_layout(desc.operands[0], rank);
+  arguments.push_back({DNNL_ARG_DST, program.operand(0, dst)});
   dnnl::primitive_attr attr = user_scratchpad();
   const std::vector<EpilogueOperand> epilogues = add_epilogues(desc, operand_layout, dst, &attr);
   add_epilogue_arguments(epilogues, -1, &program, &arguments);
@@ -208,17 +249,41 @@ Refusal OneDnnMatmul::make(ep_device& device, const ep_primitive_desc& given, ep
   if (!matmul) return Refusal::because("oneDNN has no matmul of these strides");
   if (is_reference(matmul)) return Refusal::because("oneDNN has only %s here", implementation_of(matmul).c_str());
   const dnnl::memory::desc kept_weights = matmul.weights_desc();
-  arguments.push_back({DNNL_ARG_WEIGHTS, program.operand(weights_index, kept_weights)});
-  program.step(matmul, arguments);
   Packing packing;
-  if (kept_weights != given_weights) {
+  if (packed && kept_weights != given_weights) {
+    arguments.push_back({DNNL_ARG_WEIGHTS, program.operand(weights_index, kept_weights)});
     packing = {given_weights, kept_weights};
     packing.describe(weights_index, &info);
+  } else {
+    arguments.push_back(
+        {DNNL_ARG_WEIGHTS, program.reordered(program.operand(weights_index, given_weights), kept_weights)});
   }
+  program.step(matmul, arguments);
   info.host_bytes = program.host_bytes();
   *out = make_primitive<OneDnnPrimitive>(device, std::move(program), Tail(device, desc, post_op_count(desc)),
                                          nanoseconds, std::move(packing));
   return {};
+}
+
+}  // namespace
+
+Refusal OneDnnMatmul::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out,
+                           ep_primitive_info& info) {
+  return make_product(device, desc, false, out, info);
+}
+
+Refusal RelaxedMatmul::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info) {
+  if (Refusal refusal = why_not_relaxed(device, desc)) return refusal;
+  if (is_dynamic(desc)) return Refusal::because("oneDNN's matmul needs static dims");
+  if (Refusal refusal = OneDnnMatmul::why_not(device, with_rounded_factors(desc), info)) return refusal;
+  if (Refusal refusal = why_not_worth_rounding(desc)) return refusal;
+  info.flags |= EP_SUPPORT_FLAG_RELAXED;
+  return {};
+}
+
+Refusal RelaxedMatmul::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out,
+                            ep_primitive_info& info) {
+  return make_product(device, desc, true, out, info);
 }
 
 }  // namespace tenon::provider::cpu

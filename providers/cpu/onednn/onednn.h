@@ -1,4 +1,4 @@
-// The implementations that call oneDNN: matmul and convolution over f32.
+// The implementations that call oneDNN: matmul and convolution over f32, and over factors of bf16.
 #pragma once
 
 #include "providers/cpu/primitive.h"
@@ -13,6 +13,18 @@ struct OneDnnMatmul {
 };
 
 struct OneDnnConvolution {
+  static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
+  static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
+};
+
+// The same kinds over f32 under EP_PRECISION_RELAXED: a launch rounds the factors to bf16, and constant ones are packed
+// as bf16. The sums, the bias, the epilogues and the result are f32.
+struct RelaxedMatmul {
+  static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
+  static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
+};
+
+struct RelaxedConvolution {
   static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
 };

@@ -151,7 +151,7 @@ CudnnLimits limits_of(const ep_device& device, const ep_primitive_desc& desc, co
   }
   const bool is_f32 = desc.operands[problem.src()].dtype == EP_DTYPE_f32;
   return {std::min(std::max(least_workspace, 2 * operands), device.facts.memory / workspace_share),
-          is_f32 && desc.precision == EP_PRECISION_FAST, is_f32 && !way.widened};
+          is_f32 && desc.precision == EP_PRECISION_RELAXED, is_f32 && !way.widened};
 }
 
 // Makes the steps other than the plan: copies and the tail.

@@ -27,7 +27,7 @@ cudaDataType_t data_type(int32_t dtype) {
 // The compute types for inputs of `dtype`, preferred type first.
 std::vector<cublasComputeType_t> compute_types(int32_t dtype, int32_t precision) {
   if (dtype == EP_DTYPE_f64) return {CUBLAS_COMPUTE_64F};
-  if (dtype == EP_DTYPE_f32 && precision == EP_PRECISION_FAST) {
+  if (dtype == EP_DTYPE_f32 && precision == EP_PRECISION_RELAXED) {
     return {CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_COMPUTE_32F};
   }
   return {CUBLAS_COMPUTE_32F};

@@ -158,7 +158,7 @@ void fill_info(const PhysicalDevice& device, ep_device_info* info) {
   info->dtypes = every_dtype;
   // For f32 we use our own functions where OpenCL allows a device to be less exact; f64 uses the device's functions.
   // Narrow dtypes compute in f32; denormals of f16 are normal numbers in f32, denormals of bf16 are not.
-  info->relaxed_dtypes = UINT64_C(1) << EP_DTYPE_f64;
+  info->portable_dtypes = UINT64_C(1) << EP_DTYPE_f64;
   if (!device.keeps_denormals) info->flushed_dtypes = UINT64_C(1) << EP_DTYPE_f32 | UINT64_C(1) << EP_DTYPE_bf16;
   if (device.has_uuid) std::memcpy(info->uuid, device.uuid, sizeof info->uuid);
   std::copy(device.pci, device.pci + 4, info->pci);

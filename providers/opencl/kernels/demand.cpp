@@ -29,8 +29,8 @@ bool is_flushed(int32_t dtype) { return dtype == EP_DTYPE_f32 || dtype == EP_DTY
 }  // namespace
 
 bool keeps_demand(const PhysicalDevice& device, const ep_primitive_desc& desc) {
-  if (desc.precision < EP_PRECISION_RELAXED) return false;
-  if (desc.precision == EP_PRECISION_RELAXED) return true;
+  if (desc.precision < EP_PRECISION_PORTABLE) return false;
+  if (desc.precision == EP_PRECISION_PORTABLE) return true;
   for (uint32_t i = 0; i < desc.operand_count; ++i) {
     if (!device.keeps_denormals && is_flushed(desc.operands[i].dtype)) return false;
   }

@@ -212,7 +212,7 @@ PhysicalDevice describe(const Api& api, VkPhysicalDevice handle, const Options& 
 void state_accuracy(const PhysicalFacts& facts, ep_device_info* info) {
   const auto bit = [](int32_t dtype) { return UINT64_C(1) << dtype; };
   const uint64_t narrow = bit(EP_DTYPE_f16) | bit(EP_DTYPE_bf16) | bit(EP_DTYPE_f8e4m3fn) | bit(EP_DTYPE_f8e5m2);
-  if (!facts.rounds_even) info->relaxed_dtypes = bit(EP_DTYPE_f32) | narrow;
+  if (!facts.rounds_even) info->portable_dtypes = bit(EP_DTYPE_f32) | narrow;
   if (!facts.keeps_denormals) info->flushed_dtypes = bit(EP_DTYPE_f32) | bit(EP_DTYPE_bf16);
 }
 

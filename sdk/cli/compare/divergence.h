@@ -10,8 +10,8 @@
 namespace tenon::cli {
 
 // The relative error that rounding may cause over a whole model if its nodes keep `tier`. On tier full: about 2^10
-// units in the last place for f32 and f64, a few for narrower types. On tier relaxed: ten times as much for f32 and
-// f64. On tier fast: 500 times as much, and at least the error of bf16, in which products may be computed. 0 for
+// units in the last place for f32 and f64, a few for narrower types. On tier portable: ten times as much for f32 and
+// f64. On tier relaxed: 500 times as much, and at least the error of bf16, in which products may be computed. 0 for
 // integers and bools.
 double default_tolerance(DType dtype, Tier tier);
 

@@ -20,9 +20,10 @@ double median(std::vector<double> values) {
 }
 
 NodeTime described(const onnx::NodeExecution& execution) {
-  return {execution.node,   execution.node_name,      execution.op_type, execution.op,
-          execution.device, execution.implementation, execution.rung,    0,
-          execution.bytes,  execution.flops};
+  return {execution.node,  execution.node_name, execution.op_type,
+          execution.op,    execution.device,    execution.implementation,
+          execution.rung,  execution.tier,      0,
+          execution.bytes, execution.flops};
 }
 
 // Traces one run of the recorded model and returns the spans of its launches.

@@ -8,6 +8,7 @@
 
 #include "core/device/trace.h"
 #include "core/interpreter/launch_terms.h"
+#include "primitives/accuracy/accuracy.h"
 #include "primitives/text/format.h"
 #include "primitives/text/progress.h"
 #include "sdk/cli/commands.h"
@@ -117,10 +118,10 @@ std::string rate_text(double rate, double limit) {
   return limit > 0 ? fmt::format("{} ({:.0f} %)", text, rate / limit * 100) : text;
 }
 
-void print_nodes(const ModelProfile& profile, uint32_t count) {
+void print_nodes(const ModelProfile& profile, uint32_t count, Precision precision) {
   const double sum = sum_of(profile);
-  std::vector<std::vector<std::string>> rows = {
-      {"time", "share", "node", "name", "operator", "op", "implementation", "rung", "bytes", "GB/s", "GFLOP/s"}};
+  std::vector<std::vector<std::string>> rows = {{"time", "share", "node", "name", "operator", "op", "implementation",
+                                                 "rung", "tier", "bytes", "GB/s", "GFLOP/s"}};
   const std::vector<const NodeTime*> sorted = slowest_first(profile);
   double rest = 0;
   for (size_t i = 0; i < sorted.size(); ++i) {
@@ -131,14 +132,15 @@ void print_nodes(const ModelProfile& profile, uint32_t count) {
     }
     rows.push_back({time_text(node.ms), fmt::format("{:.1f} %", sum > 0 ? node.ms / sum * 100 : 0),
                     node.node < 0 ? "-" : fmt::format("{}", node.node), node.name, node.op_type, node.op,
-                    implementation_text(node.implementation), node.rung, node.bytes == 0 ? "-" : bytes_text(node.bytes),
+                    implementation_text(node.implementation), node.rung, node.tier,
+                    node.bytes == 0 ? "-" : bytes_text(node.bytes),
                     rate_text(node.bandwidth(), profile.limits.bandwidth),
                     rate_text(node.arithmetic(), profile.limits.arithmetic)});
   }
   if (rest > 0) {
     rows.push_back({time_text(rest), fmt::format("{:.1f} %", rest / sum * 100), "",
                     fmt::format("{} more; --top says how many are shown", sorted.size() - count), "", "", "", "", "",
-                    "", ""});
+                    "", "", ""});
   }
   print_table(rows);
   size_t plain = 0;
@@ -148,12 +150,17 @@ void print_nodes(const ModelProfile& profile, uint32_t count) {
     ++plain;
     plain_ms += node.ms;
   }
-  if (plain == 0) return;
-  std::printf("* a loop that is not optimised: %zu of %zu rows, %.1f %% of the time\n", plain, profile.nodes.size(),
-              sum > 0 ? plain_ms / sum * 100 : 0);
+  if (plain != 0) {
+    std::printf("* a loop that is not optimised: %zu of %zu rows, %.1f %% of the time\n", plain, profile.nodes.size(),
+                sum > 0 ? plain_ms / sum * 100 : 0);
+  }
+  if (precision != Precision::relaxed) return;
+  const auto relaxed = std::count_if(profile.nodes.begin(), profile.nodes.end(),
+                                     [](const NodeTime& node) { return node.tier == tier_name(Tier::relaxed); });
+  std::printf("%s\n", relaxed_text(static_cast<size_t>(relaxed), profile.nodes.size()).c_str());
 }
 
-void print_profile(const ModelProfile& profile, uint32_t count) {
+void print_profile(const ModelProfile& profile, uint32_t count, Precision precision) {
   std::printf("%s on %s (%s)\n", profile.model.c_str(), profile.device.c_str(), profile.device_name.c_str());
   std::printf("  loaded in %s, first run %s\n", time_text(profile.load_ms).c_str(),
               time_text(profile.first_ms).c_str());
@@ -167,10 +174,10 @@ void print_profile(const ModelProfile& profile, uint32_t count) {
   std::printf("  %s: %s of %s of a run\n\n",
               profile.by_launch ? "launches of the recorded program" : "node after node, each waited for",
               time_text(sum_of(profile)).c_str(), time_text(profile.traced_ms).c_str());
-  print_nodes(profile, count);
+  print_nodes(profile, count, precision);
 }
 
-json as_json(const ModelProfile& profile) {
+json as_json(const ModelProfile& profile, Precision precision) {
   json nodes = json::array();
   for (const NodeTime* node : slowest_first(profile)) {
     nodes.push_back({{"ms", node->ms},
@@ -182,6 +189,7 @@ json as_json(const ModelProfile& profile) {
                      {"implementation", node->implementation},
                      {"plain", is_plain(node->implementation)},
                      {"rung", node->rung},
+                     {"tier", node->tier},
                      {"bytes", node->bytes},
                      {"flops", node->flops},
                      {"bytes_per_second", node->bandwidth()},
@@ -189,6 +197,7 @@ json as_json(const ModelProfile& profile) {
                      {"least_ms", profile.limits.least_ms(*node)}});
   }
   return {{"model", profile.model},
+          {"precision", precision_name(precision)},
           {"device", profile.device},
           {"device_name", profile.device_name},
           {"load_ms", profile.load_ms},
@@ -212,9 +221,9 @@ int profile_model(const ProfileOptions& options) {
   const ModelProfile profile = measure(options);
   if (!options.plot.empty()) write_file(options.plot, picture(profile));
   if (options.json) {
-    std::printf("%s\n", report::json_text(as_json(profile)).c_str());
+    std::printf("%s\n", report::json_text(as_json(profile, options.precision)).c_str());
   } else {
-    print_profile(profile, options.top);
+    print_profile(profile, options.top, options.precision);
   }
   return 0;
 }

@@ -19,7 +19,7 @@ struct RunTimes {
 // One launch of a run, or one node if nodes are timed.
 struct NodeTime {
   int32_t node = -1;  // as in onnx::NodeExecution
-  std::string name, op_type, op, device, implementation, rung;
+  std::string name, op_type, op, device, implementation, rung, tier;
   double ms = 0;  // median
   uint64_t bytes = 0, flops = 0;
 

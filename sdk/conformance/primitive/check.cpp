@@ -164,12 +164,28 @@ Status check_penalty(const ep_primitive_desc& desc, const ep_support_info& terms
 // The accuracy that a primitive must have if it keeps the demand `tier`.
 Accuracy promised(Tier tier, const Accuracy& stated) {
   if (tier == Tier::full) return {};
+  if (tier == Tier::relaxed) return {0, floating_dtypes(), floating_dtypes()};
   return {floating_dtypes(), 0, stated.flushed};
+}
+
+// A device may use the permission EP_PRECISION_RELAXED for single primitives, which must then keep tier relaxed.
+Status run_relaxed(Subject& subject, const Stream& stream, const Case& test) {
+  ep_primitive_desc permitting = test.desc;
+  permitting.precision = EP_PRECISION_RELAXED;
+  const auto terms = ask_support(subject, permitting);
+  if (!terms.ok()) return terms.status().code() == Code::unsupported ? Status() : terms.status();
+  if ((terms->flags & EP_SUPPORT_FLAG_RELAXED) == 0) return {};
+  TENON_RETURN_IF_ERROR(check_penalty(permitting, terms.value()));
+  const Status status = run_mode(subject, stream, test, on_terms(test, permitting, terms.value()), false,
+                                 promised(Tier::relaxed, subject.accuracy));
+  if (status.ok() || status.code() != Code::internal) return status;
+  return broken("B04", "support said that the primitive keeps tier relaxed, and it does not: {}",
+                without_rule(status).message());
 }
 
 // A device with a lower stated accuracy may accept a higher demand for single primitives, which must then meet it.
 Status run_demands(Subject& subject, const Stream& stream, const Case& test) {
-  for (Tier tier : {Tier::relaxed, Tier::full}) {
+  for (Tier tier : {Tier::portable, Tier::full}) {
     ep_primitive_desc demanding = test.desc;
     demanding.precision = static_cast<int32_t>(tier);
     if (why_below(demanding, subject.accuracy).empty()) continue;
@@ -190,6 +206,10 @@ Status run_modes(Subject& subject, const Stream& stream, const Case& test, const
   if (implementation_of(terms).empty())
     return broken("P17", "primitive_support returns OK but names no implementation");
   TENON_RETURN_IF_ERROR(check_penalty(test.desc, terms));
+  if ((terms.flags & EP_SUPPORT_FLAG_RELAXED) != 0) {
+    return broken("B04",
+                  "primitive_support set EP_SUPPORT_FLAG_RELAXED, and the descriptor does not permit tier relaxed");
+  }
   const ep_primitive_desc fixed = on_terms(test, test.desc, terms);
   TENON_RETURN_IF_ERROR(run_mode(subject, stream, test, fixed, false, subject.accuracy));
   if (cases::can_run_in_place(fixed)) {
@@ -197,6 +217,7 @@ Status run_modes(Subject& subject, const Stream& stream, const Case& test, const
     if (!status.ok()) return status.with_context("  while running in place");
   }
   TENON_RETURN_IF_ERROR(run_demands(subject, stream, test));
+  TENON_RETURN_IF_ERROR(run_relaxed(subject, stream, test));
   const uint64_t any = terms.flags & (EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES);
   if (any == 0) return {};
   const ep_primitive_desc open = with_any(test.desc, any);

@@ -10,7 +10,7 @@
 //   atanh, erf);
 // - float quotients and roots are exact if the program is built with -cl-fp32-correctly-rounded-divide-sqrt on a device
 //   that takes it; on other devices define EP_ROUND_IN_FLOAT64, which needs cl_khr_fp64;
-// - double tan, atan, tanh, atanh and erf are the device's functions, for which OpenCL requires only tier relaxed.
+// - double tan, atan, tanh, atanh and erf are the device's functions, for which OpenCL requires only tier portable.
 // Denormals are kept if the device keeps them (CL_FP_DENORM). Never build with -cl-fast-relaxed-math.
 #pragma OPENCL FP_CONTRACT OFF
 #if defined(EP_FLOAT64) || defined(EP_ROUND_IN_FLOAT64)

@@ -13,7 +13,7 @@ from tenon._functions import *
 from tenon._statistics import *
 from tenon import _later, _packages, _printing, autograd
 from tenon._printing import set_printoptions
-from tenon.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
+from tenon.autograd import enable_grad, inference_mode, no_grad, precision, set_grad_enabled
 from tenon.compiling import compile
 from tenon.files import load, save
 from tenon.profiling import profile

@@ -32,13 +32,8 @@ _GENERATOR = 0x20  # flag of a code object: it is a generator (inspect.CO_GENERA
 _Called = TypeVar("_Called", bound=Callable[..., Any])
 
 
-class _Mode(_tenon._Mode):
-    """A `with` block, or a decorator of a function or a generator, that turns the recording of ops on or off."""
-
-    _enabled, _inference = True, False
-
-    def __init__(self) -> None:
-        super().__init__(self._enabled, self._inference)
+class _Decorator:
+    """A `with` block that is also a decorator of a function or a generator."""
 
     def _parameters(self) -> tuple[Any, ...]:
         return ()
@@ -71,6 +66,38 @@ class _Mode(_tenon._Mode):
             with make():
                 return function(*args, **kwargs)
         return wrapped  # type: ignore[return-value]
+
+
+class _Mode(_Decorator, _tenon._Mode):
+    """A `with` block or decorator that turns the recording of ops on or off."""
+
+    _enabled, _inference = True, False
+
+    def __init__(self) -> None:
+        super().__init__(self._enabled, self._inference)
+
+
+class precision(_Decorator, _tenon._Precision):
+    """A `with` block or decorator that sets how exact the ops inside must be.
+
+    Args:
+        name: "stated": each device computes as exactly as it states. "relaxed": products of f32 (matmul, convolution,
+            attention, recurrent cells and their gradients) may round their factors to bf16 or TF32, where the device
+            can; sums, arguments and results stay f32. "portable" and "full": the tier of accuracy that every op
+            demands; a device below it is passed over.
+
+    Backward and compiled functions take the precision of the block in which they are called.
+
+        with tenon.precision("relaxed"):
+            y = x @ w
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        super().__init__(name)
+
+    def _parameters(self) -> tuple[Any, ...]:
+        return (self._name,)
 
 
 def _bare_decorator(cls: Any) -> Any:
@@ -436,5 +463,5 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 __all__ = ["Function", "FunctionCtx", "RemovableHandle", "backward", "checkpoint", "detect_anomaly", "enable_grad", "grad", "graph", "hessian", "inference_mode", "is_grad_enabled",
-           "is_inference_mode_enabled", "jacobian", "no_grad", "once_differentiable",
+           "is_inference_mode_enabled", "jacobian", "no_grad", "once_differentiable", "precision",
            "saved_tensors_hooks", "set_grad_enabled", "vjp"]

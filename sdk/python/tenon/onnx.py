@@ -131,20 +131,22 @@ class Model:
         return f"tenon.onnx.Model({texts[0]} -> {texts[1]})"
 
 
-def load(path: str | os.PathLike[str] | bytes, *, device: Any = None, eager: bool = False, exact: bool = False) -> Model:
+def load(path: str | os.PathLike[str] | bytes, *, device: Any = None, eager: bool = False, exact: bool = False,
+         precision: str | None = None) -> Model:
     """Loads a model from a file, or from bytes.
 
     Args:
         device: where weights are stored and ops run; None takes the default device.
         eager: runs node by node instead of recording a program.
         exact: the recorded program gives the same bits as eager=True.
+        precision: how exact ops must be, as in `tenon.precision`; None takes that of the surrounding block.
 
     Errors: one error lists all nodes that cannot run, one line for each.
     """
     name = "" if device is None else str(device)
     if isinstance(path, (bytes, bytearray)):
-        return Model(_onnx._load_bytes(bytes(path), name, eager, exact))
-    return Model(_onnx._load(os.fspath(path), name, eager, exact))
+        return Model(_onnx._load_bytes(bytes(path), name, eager, exact, precision))
+    return Model(_onnx._load(os.fspath(path), name, eager, exact, precision))
 
 
 def _as_axes(name: str, axes: Any) -> dict[int, str]:

@@ -21,15 +21,16 @@ class ProfileRow(NamedTuple):
     op: str
     device: str
     implementation: str  # name of a kernel, or the rung "decomposed", "compiled" or "host"; empty for copies between devices
+    tier: str  # the tier of accuracy of a kernel: "full", "portable" or "relaxed"
     launches: int
     seconds: float  # the sum over all launches; implementations of one op share its time in proportion to their launches
     bytes_copied: int  # between devices, or to change the layout of inputs
 
 
-def _counts() -> dict[tuple[str, str, str], tuple[int, int]]:
-    found: dict[tuple[str, str, str], tuple[int, int]] = collections.defaultdict(lambda: (0, 0))
-    for each in _tenon._executions():  # has separate entries for reasons and tiers
-        key = each["op"], each["device"], each["implementation"] or each["rung"]
+def _counts() -> dict[tuple[str, str, str, str], tuple[int, int]]:
+    found: dict[tuple[str, str, str, str], tuple[int, int]] = collections.defaultdict(lambda: (0, 0))
+    for each in _tenon._executions():  # has separate entries for reasons
+        key = each["op"], each["device"], each["implementation"] or each["rung"], each["tier"]
         found[key] = found[key][0] + each["launches"], found[key][1] + each["bytes_copied"]
     return found
 
@@ -125,25 +126,26 @@ class profile:
                        for device, stats in _memory().items()}
 
     def _add_rows(self, times: dict[tuple[str, str], tuple[int, float]]) -> None:
-        kinds: dict[tuple[str, str], list[tuple[str, int, int]]] = collections.defaultdict(list)
-        for (op, device, implementation), (launches, copied) in _counts().items():
-            launches_before, copied_before = self._counted.get((op, device, implementation), (0, 0))
+        kinds: dict[tuple[str, str], list[tuple[str, str, int, int]]] = collections.defaultdict(list)
+        for (op, device, implementation, tier), (launches, copied) in _counts().items():
+            launches_before, copied_before = self._counted.get((op, device, implementation, tier), (0, 0))
             if launches > launches_before:
-                kinds[op, device].append((implementation, launches - launches_before, copied - copied_before))
+                kinds[op, device].append((implementation, tier, launches - launches_before, copied - copied_before))
         for key, (launches, _) in times.items():
             if key not in kinds:  # events that are not ops, such as a download
-                kinds[key].append(("", launches, 0))
+                kinds[key].append(("", "", launches, 0))
         for (op, device), computed in kinds.items():
-            per_launch = times.get((op, device), (0, 0.0))[1] / sum(launches for _, launches, _ in computed)
-            self.rows += [ProfileRow(op, device, implementation, launches, per_launch * launches, copied) for implementation, launches, copied in computed]
+            per_launch = times.get((op, device), (0, 0.0))[1] / sum(launches for _, _, launches, _ in computed)
+            self.rows += [ProfileRow(op, device, implementation, tier, launches, per_launch * launches, copied)
+                          for implementation, tier, launches, copied in computed]
         self.rows.sort(key=lambda row: (-row.seconds, row))
 
     def __str__(self) -> str:
         total = sum(row.seconds for row in self.rows)
-        text = f"{'op':28} {'device':10} {'implementation':16} {'launches':>9} {'total ms':>10} {'mean us':>10} {'share':>6} {'copied MiB':>10}\n"
+        text = f"{'op':28} {'device':10} {'implementation':16} {'tier':8} {'launches':>9} {'total ms':>10} {'mean us':>10} {'share':>6} {'copied MiB':>10}\n"
         for row in self.rows:
             implementation = row.implementation + " *" if row.implementation == "plain" else row.implementation
-            text += (f"{row.op:28} {row.device:10} {implementation:16} {row.launches:9} {row.seconds * 1e3:10.3f} {row.seconds / row.launches * 1e6:10.1f} "
+            text += (f"{row.op:28} {row.device:10} {implementation:16} {row.tier:8} {row.launches:9} {row.seconds * 1e3:10.3f} {row.seconds / row.launches * 1e6:10.1f} "
                      f"{row.seconds / total if total else 0:6.1%} {row.bytes_copied / 2**20:10.2f}\n")
         if plain := [row for row in self.rows if row.implementation == "plain"]:
             text += f"* a loop that is not optimised: {sum(row.launches for row in plain)} launches, {sum(row.seconds for row in plain) * 1e3:.3f} ms\n"

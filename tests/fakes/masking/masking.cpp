@@ -136,14 +136,14 @@ ep_status refusal(const std::string& part, ep_error** error) {
 }
 
 ep_status primitive_support(ep_device* device, const ep_primitive_desc* desc, ep_support_info* out, ep_error** error) {
-  const bool demanding = desc->precision >= EP_PRECISION_RELAXED;
+  const bool demanding = desc->precision >= EP_PRECISION_PORTABLE;
   masking_control().demands.fetch_add(demanding ? 1 : 0);
-  masking_control().fast_demands.fetch_add(desc->precision == EP_PRECISION_FAST ? 1 : 0);
+  masking_control().relaxed_demands.fetch_add(desc->precision == EP_PRECISION_RELAXED ? 1 : 0);
   const std::string part = refused_part(*desc);
   if (!part.empty()) return refusal(part, error);
   const ep_status status = inner(device).primitive_support(device, desc, out, error);
-  if (status == EP_STATUS_OK && demanding && masking_control().keeps(desc->kind))
-    out->flags |= EP_SUPPORT_FLAG_PRECISION;
+  if (status == EP_STATUS_OK && desc->precision != EP_PRECISION_DEFAULT && masking_control().keeps(desc->kind))
+    out->flags |= demanding ? EP_SUPPORT_FLAG_PRECISION : EP_SUPPORT_FLAG_RELAXED;
   const bool aligned = desc->kind != EP_PRIMITIVE_copy || masking_control().aligns_copy;
   if (status == EP_STATUS_OK && aligned) {
     std::fill_n(out->alignment, desc->operand_count, masking_control().alignment.load());
@@ -160,6 +160,7 @@ ep_status primitive_create(ep_device* device, const ep_primitive_desc* desc, ep_
                            ep_primitive_info* info, ep_error** error) {
   if (masking_control().refuses(desc->kind)) return refusal(fmt::format("kind {}", desc->kind), error);
   masking_control().creates.fetch_add(1);
+  masking_control().relaxed_creates.fetch_add(desc->precision == EP_PRECISION_RELAXED ? 1 : 0);
   if (masking_control().create_fails.fetch_sub(1) > 0) {
     const std::string_view sentence = "the masking fake cannot make the primitive.";
     const ep_host* host = host_of_masks();
@@ -262,7 +263,7 @@ ep_status device_info(ep_plugin* plugin, uint32_t index, ep_device_info* out, ep
   if (control.exclusive) out->pools[0].flags |= EP_POOL_FLAG_EXCLUSIVE;
   if (control.unmapped) out->pools[0].flags &= ~(EP_POOL_FLAG_HOST_VISIBLE | EP_POOL_FLAG_COHERENT);
   out->pools[0].copy_granularity = control.granularity;
-  out->relaxed_dtypes = control.relaxed;
+  out->portable_dtypes = control.portable;
   out->flushed_dtypes = control.flushed;
   return status;
 }
@@ -353,7 +354,7 @@ void MaskingControl::reset() {
   alignment = 0;
   exclusive = unmapped = false;
   granularity = 1;
-  relaxed = flushed = demands = fast_demands = 0;
+  portable = flushed = demands = relaxed_demands = relaxed_creates = 0;
   greatest_dim = greatest_elements = greatest_bytes = beyond = open_launches = 0;
   launch_limit = workspace_limit = 0;
   std::lock_guard lock(masks().mutex);

@@ -35,7 +35,7 @@ struct MaskingControl {
   std::atomic<bool> exclusive{false};    // a block holds one tensor
   std::atomic<uint64_t> granularity{1};  // granularity of copies, in bytes
   std::atomic<bool> unmapped{false};     // the host cannot reach the memory
-  std::atomic<uint64_t> relaxed{0};      // relaxed_dtypes
+  std::atomic<uint64_t> portable{0};     // portable_dtypes
   std::atomic<uint64_t> flushed{0};      // flushed_dtypes
   // The first breach of these rules of pool 0, or an empty string.
   std::string violation();
@@ -49,9 +49,11 @@ struct MaskingControl {
   std::atomic<uint64_t> beyond{0};          // launches and calls of primitive_workspace refused because of such a limit
   std::atomic<uint64_t> open_launches{0};   // launches of primitives with open dims
 
-  // Number of descriptors that demanded a precision: relaxed or full in a call of primitive_support, and fast.
-  std::atomic<uint64_t> demands{0}, fast_demands{0};
-  // Says that it keeps demands of precision for `kinds` (EP_SUPPORT_FLAG_PRECISION). The kernels are the wrapped
+  // Number of descriptors that demanded a precision: portable or full in a call of primitive_support, and relaxed.
+  std::atomic<uint64_t> demands{0}, relaxed_demands{0};
+  std::atomic<uint64_t> relaxed_creates{0};  // primitives created under EP_PRECISION_RELAXED
+  // Says that it keeps demands of precision for `kinds` (EP_SUPPORT_FLAG_PRECISION), and that it uses the permission
+  // of relaxed (EP_SUPPORT_FLAG_RELAXED). The kernels are the wrapped
   // provider's.
   void keep(std::set<int32_t> kinds);
   bool keeps(int32_t kind) const;

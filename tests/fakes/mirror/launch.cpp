@@ -60,7 +60,11 @@ ep_status primitive_support(ep_device* device, const ep_primitive_desc* desc, ep
     info.flags = EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES;
   }
   const bool keeps = device->is("keeps") || device->breaks("keeps_no_demand");
-  if (keeps && desc->precision >= EP_PRECISION_RELAXED) info.flags |= EP_SUPPORT_FLAG_PRECISION;
+  if (keeps && desc->precision >= EP_PRECISION_PORTABLE) info.flags |= EP_SUPPORT_FLAG_PRECISION;
+  const bool narrows = device->breaks("narrows_too_far") && desc->precision == EP_PRECISION_RELAXED;
+  if (narrows || device->breaks("narrows_unasked")) {
+    info.flags |= EP_SUPPORT_FLAG_RELAXED;
+  }
   if (device->breaks("moody")) info.flags = static_cast<uint64_t>(device->asked++ % 2);
   wish_layouts(device, *desc, info.layouts);
   if (device->breaks("endless_penalty")) info.penalty_bytes = descriptor::greatest_penalty(*desc) + 1;
@@ -249,7 +253,7 @@ Status Work::run() {
     std::memcpy(dst + size - unit, kept.data() + size - unit, unit);
   }
   mix(kept);
-  const bool keeps = device->is("keeps") && desc.precision >= EP_PRECISION_RELAXED;
+  const bool keeps = device->is("keeps") && desc.precision >= EP_PRECISION_PORTABLE;
   if (status.ok() && !keeps) move_outputs(device->character.off, desc, operands.data());
   spoil();
   if (takes_fault()) return {};
@@ -331,8 +335,11 @@ void Work::spoil() {
   auto* first = static_cast<char*>(operands[0]);
   auto* last = static_cast<char*>(operands[desc.operand_count - 1]);
   const uint64_t size = bytes_of(desc.operands[0]);
-  // Moves exp as far as tier relaxed allows, or one step beyond.
-  if (device->breaks("beyond_relaxed")) move_outputs(Off::parse("beyond,5,0,1,0,4,2,0,1"), desc, operands.data());
+  // Moves exp as far as tier portable allows, or one step beyond.
+  if (device->breaks("beyond_portable")) move_outputs(Off::parse("beyond,5,0,1,0,4,2,0,1"), desc, operands.data());
+  if (device->breaks("narrows_too_far") && desc.precision == EP_PRECISION_RELAXED) {
+    move_outputs(Off::parse("beyond,5,0,1,0,8192,0,0,1"), desc, operands.data());
+  }
   if (device->breaks("keeps_no_demand")) move_outputs(Off::parse("within,5,0,1,0,4,2,0,1"), desc, operands.data());
   if (device->breaks("wrong_value")) first[0] = static_cast<char>(first[0] ^ 0x40);
   if (device->breaks("past_end")) first[size] = 1;

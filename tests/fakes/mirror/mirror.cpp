@@ -368,10 +368,10 @@ ep_status no_device(ep_plugin* plugin, uint32_t index, ep_error** error) {
 }
 
 void state_accuracy(const Character& character, ep_device_info* info) {
-  const bool relaxed =
-      character.is("relaxed") || character.breaks("beyond_relaxed") || character.breaks("keeps_no_demand");
-  if (relaxed || character.breaks("two_tiers")) info->relaxed_dtypes = floating_dtypes();
-  if (character.is("fast") || character.breaks("two_tiers")) info->fast_dtypes = floating_dtypes();
+  const bool portable =
+      character.is("portable") || character.breaks("beyond_portable") || character.breaks("keeps_no_demand");
+  if (portable || character.breaks("two_tiers")) info->portable_dtypes = floating_dtypes();
+  if (character.is("relaxed") || character.breaks("two_tiers")) info->relaxed_dtypes = floating_dtypes();
   if (character.is("flushes")) info->flushed_dtypes = floating_dtypes();
 }
 

@@ -85,20 +85,20 @@ def main():
         run(model, *pair, "--tolerance", "1e6", **wrong)
 
         # The tier that the devices state decides what is allowed; a demand above it takes another rung.
-        config.write_text('[provider.mirror]\nmode = "relaxed"\n')
+        config.write_text('[provider.mirror]\nmode = "portable"\n')
         report = json.loads(run(model, *pair, "--json", **wrong).stdout)
         tiers = {n["name"]: (n["tier"], n["tolerance"]) for n in report["nodes"]}
-        claim(tiers["/matmul"] == tiers["/softmax"] == ("relaxed", 1e-3), f"a relaxed device is held to its tier: {tiers}")
+        claim(tiers["/matmul"] == tiers["/softmax"] == ("portable", 1e-3), f"a portable device is held to its tier: {tiers}")
         run(model, *pair, "--precision", "half", code=2, **wrong)
         report = json.loads(run(model, *pair, "--json", "--precision", "full", **wrong).stdout)
         claim(all(n["tier"] == "full" and n["tolerance"] in (1e-4, 0) for n in report["nodes"]) and
               "host" in report["nodes"][0]["rung_b"], f"tier full, on the host: {report['nodes'][0]}")
         done = alone.run(model, "--device", "mirror", "-i", "x=random", "--json", "--report", "--precision", "full", **wrong)
         product = [e for e in json.loads(done.stdout)["executions"] if e["op"] == "matmul" and e["device"] == "mirror:0"]
-        claim(product and all(e["rung"] == "host" and "f32 is of tier relaxed, and the program demands full" in e["reason"]
+        claim(product and all(e["rung"] == "host" and "f32 is of tier portable, and the program demands full" in e["reason"]
                               for e in product), f"the report says why: {product}")
         listed = json.loads(Tool(sys.argv[1], "devices", TENON_PLUGIN_PATH=":".join(sys.argv[2:4])).run("--json", **wrong).stdout)
-        stated = {d["device"]: d["relaxed"] for d in listed["devices"]}
+        stated = {d["device"]: d["portable"] for d in listed["devices"]}
         claim("f32" in stated["mirror:0"] and stated["cpu:0"] == [], f"devices says what each states: {stated}")
         config.write_text('[provider.mirror]\nmode = "wrong_epsilon"\n')
 

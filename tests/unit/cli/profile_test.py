@@ -124,6 +124,34 @@ def check_blocks(tool, folder):
         tool.claim(np.allclose(*results, rtol=1e-4, atol=1e-5), f"{block.__name__}: {difference}")
 
 
+def check_relaxed(tool, folder):
+    """Under precision relaxed products round their factors where the processor multiplies bf16; reports mark them."""
+    rounds = "avx512_bf16" in pathlib.Path("/proc/cpuinfo").read_text()
+    net, model, x = Net(), folder / "relaxed.onnx", folder / "x.npy"
+    net.save(csp_net(net), model)
+    np.save(x, RANDOM.standard_normal((1, 16, 40, 40)).astype(np.float32))
+    results = {}
+    for precision in "stated", "relaxed":
+        out = folder / precision
+        command = ["run", model, "-d", "cpu", "-i", f"x={x}", "--report", "--precision", precision]
+        report = json.loads(tool.run(*command, "--json", "-o", out).stdout)
+        results[precision] = np.load(next(out.glob("*.npy")))
+        marked = [each for each in report["executions"] if each["tier"] == "relaxed"]
+        wanted = rounds and precision == "relaxed"
+        tool.claim(report["precision"] == precision and bool(marked) == wanted, f"{precision}: {marked}")
+        tool.claim(all(each["implementation"] == "bf16" for each in marked), f"{precision}: {marked}")
+        line = f"precision relaxed: {len(marked)} of {len(report['executions'])} launches compute products with rounded factors"
+        tool.claim((line in tool.run(*command).stdout) == (precision == "relaxed"), f"{precision}: no '{line}'")
+    difference = np.abs(results["relaxed"] - results["stated"]).max() / np.abs(results["stated"]).max()
+    tool.claim(difference < 0.05 and (difference > 1e-5) == rounds, f"relaxed differs from stated by {difference}")
+    profile = json.loads(tool.run("profile", model, "-d", "cpu", "--repeat", 5, "--precision", "relaxed", "--json").stdout)
+    tool.claim(any(each["tier"] == "relaxed" for each in profile["nodes"]) == rounds, f"profile: {profile['nodes']}")
+    text = tool.run("profile", model, "-d", "cpu", "--repeat", 5, "--precision", "relaxed").stdout
+    tool.claim("precision relaxed: " in text and " tier " in text, text)
+    wrong = tool.run("profile", model, "--precision", "half", code=2).stderr
+    tool.claim("half not in {stated,relaxed,portable,full}" in wrong, wrong)
+
+
 def check_plain(tool, folder):
     """Launches of loops that are not optimised are marked, in the table and in JSON, by `profile` and by `run`."""
     model = folder / "plain.onnx"
@@ -217,6 +245,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         check_plain(tool, pathlib.Path(name))
         check_blocks(tool, pathlib.Path(name))
+        check_relaxed(tool, pathlib.Path(name))
         check_profile(tool, pathlib.Path(name))
     check_ops(tool)
     check_completion(tool)

@@ -171,7 +171,7 @@ def main():
         refused(["not an ONNX model"], "run", folder / "x.npy")
         refused(["no_such_device"], "run", model, "--device", "no_such_device", "--input", "x=random")
         refused(["MODEL is required"], "run", code=2)
-        refused(["--precision: best not in {fast,relaxed,full}"], "run", model, "--precision", "best", code=2)
+        refused(["--precision: best not in {stated,relaxed,portable,full}"], "run", model, "--precision", "best", code=2)
         foreign = folder / "no_utf8_\udcff.onnx"  # a byte that is not UTF-8
         make_model(foreign)
         for arguments in (("run", "-i", "x=random"), ("check",), ("profile", "--repeat", "2", "-i", "x=random")):

@@ -20,8 +20,8 @@ namespace {
 
 Accuracy stating(Tier tier, bool flushes = false) {
   Accuracy accuracy;
+  if (tier == Tier::portable) accuracy.portable = floating_dtypes();
   if (tier == Tier::relaxed) accuracy.relaxed = floating_dtypes();
-  if (tier == Tier::fast) accuracy.fast = floating_dtypes();
   if (flushes) accuracy.flushed = floating_dtypes();
   return accuracy;
 }
@@ -89,15 +89,15 @@ struct Row {
   double ulps, per_x, epsilons;
 };
 
-// f32. Functions whose bound on tier relaxed is not inherited from a formula.
-constexpr Row relaxed_rows[] = {{"sqrt", 4.5, 0, 0}, {"exp", 4, 2, 0},          {"expm1", 4, 0, 0},
-                                {"log", 4, 0, 4},    {"log1p", 4, 0, 0},        {"log2", 4, 0, 4},
-                                {"sin", 4, 0, 4096}, {"cos", 4, 0, 4096},       {"atan", 4096, 0, 0},
-                                {"erf", 16, 0, 0},   {"reciprocal", 2.5, 0, 0}, {"square", 1, 0, 0}};
-constexpr Row fast_rows[] = {{"sqrt", 8192, 0, 0},   {"exp", 8192, 0, 0},        {"expm1", 8192, 0, 0},
-                             {"log", 8192, 0, 4},    {"log1p", 8192, 0, 0},      {"log2", 8192, 0, 4},
-                             {"sin", 8192, 0, 8192}, {"cos", 8192, 0, 8192},     {"atan", 8192, 0, 0},
-                             {"erf", 8192, 0, 0},    {"reciprocal", 8192, 0, 0}, {"square", 1, 0, 0}};
+// f32. Functions whose bound on tier portable is not inherited from a formula.
+constexpr Row portable_rows[] = {{"sqrt", 4.5, 0, 0}, {"exp", 4, 2, 0},          {"expm1", 4, 0, 0},
+                                 {"log", 4, 0, 4},    {"log1p", 4, 0, 0},        {"log2", 4, 0, 4},
+                                 {"sin", 4, 0, 4096}, {"cos", 4, 0, 4096},       {"atan", 4096, 0, 0},
+                                 {"erf", 16, 0, 0},   {"reciprocal", 2.5, 0, 0}, {"square", 1, 0, 0}};
+constexpr Row relaxed_rows[] = {{"sqrt", 8192, 0, 0},   {"exp", 8192, 0, 0},        {"expm1", 8192, 0, 0},
+                                {"log", 8192, 0, 4},    {"log1p", 8192, 0, 0},      {"log2", 8192, 0, 4},
+                                {"sin", 8192, 0, 8192}, {"cos", 8192, 0, 8192},     {"atan", 8192, 0, 0},
+                                {"erf", 8192, 0, 0},    {"reciprocal", 8192, 0, 0}, {"square", 1, 0, 0}};
 
 // Plants errors at the limit of a row and one step beyond it. Returns their number.
 int plant(const Row& row, Tier tier) {
@@ -122,8 +122,8 @@ int plant(const Row& row, Tier tier) {
 
 TEST(Tiers, AnErrorAtTheBoundOfARowPassesAndOneStepMoreFails) {
   int planted = 0;
+  for (const Row& row : portable_rows) planted += plant(row, Tier::portable);
   for (const Row& row : relaxed_rows) planted += plant(row, Tier::relaxed);
-  for (const Row& row : fast_rows) planted += plant(row, Tier::fast);
   std::printf("%d errors were planted at a row's bound and one step beyond it\n", planted);
   EXPECT_GT(planted, 1500);
 }
@@ -140,7 +140,7 @@ TEST(Tiers, ALowerTierAllowsWhatAHigherOneDoes) {
       if (!std::isfinite(decode_float(ran.dtype(), want + 1))) continue;
       for (uint64_t steps : {1, 5, 300}) {
         bool allowed = false;
-        for (Tier tier : {Tier::full, Tier::relaxed, Tier::fast}) {
+        for (Tier tier : {Tier::full, Tier::portable, Tier::relaxed}) {
           const bool now = ran.with(element, want + steps, stating(tier)).ok();
           EXPECT_TRUE(now || !allowed) << name << ": " << steps << " steps pass on tier "
                                        << tier_name(tier == Tier::full ? tier
@@ -157,40 +157,40 @@ TEST(Tiers, ALowerTierAllowsWhatAHigherOneDoes) {
 
 // Each composed bound, computed by hand.
 TEST(Tiers, ABoundIsComposedOfTheRowsThatItsExpressionCalls) {
-  const Level relaxed = {Tier::relaxed, false, false}, fast = {Tier::fast, false, false};
+  const Level portable = {Tier::portable, false, false}, relaxed = {Tier::relaxed, false, false};
   const auto unary = [](int32_t op, const Level& level, double x) {
     return unary_range(op, constant(level, x), constant(level, 0.25), constant(level, 0.5));
   };
   // 1 / sqrt(4): a root of 2 +- 4.5 ulp, whose unit is 2^-22; the quotient 0.5 has an error of 2.5 ulp of 2^-24.
-  const Range rsqrt = unary(EP_UNARY_rsqrt, relaxed, 4);
+  const Range rsqrt = unary(EP_UNARY_rsqrt, portable, 4);
   EXPECT_NEAR(static_cast<double>(rsqrt.high - 0.5L), 0.5 * (4.5 * 0x1p-22 / 2) + 2.5 * 0x1p-24, 1e-12);
   // sinh(1) is our own formula, or (exp(1) - exp(-1)) / 2: 6 ulp of 2^-22, 6 ulp of 2^-25, the difference 1 ulp of
   // 2^-22, halved, and the product 1 ulp of 2^-23.
-  const Range sinh = unary(EP_UNARY_sinh, relaxed, 1);
+  const Range sinh = unary(EP_UNARY_sinh, portable, 1);
   EXPECT_NEAR(static_cast<double>(sinh.high - sinh.exact), (6 * 0x1p-22 + 6 * 0x1p-25 + 0x1p-22) / 2 + 0x1p-23, 1e-12);
   // The sine has an error of 2^-11, the cosine too.
-  const Range tan = unary(EP_UNARY_tan, relaxed, 0.5);
+  const Range tan = unary(EP_UNARY_tan, portable, 0.5);
   const double s = std::sin(0.5), c = std::cos(0.5);
   EXPECT_NEAR(static_cast<double>(tan.high), (s + 0x1p-11) / (c - 0x1p-11), 1e-6);
   EXPECT_NEAR(static_cast<double>(tan.low), (s - 0x1p-11) / (c + 0x1p-11), 1e-6);
   // asin(1) is the arc tangent of 1 / 0, whose root may be anything up to sqrt(2 ulp).
-  const Range asin = unary(EP_UNARY_asin, relaxed, 1);
+  const Range asin = unary(EP_UNARY_asin, portable, 1);
   EXPECT_NEAR(static_cast<double>(asin.low), std::atan(1 / std::sqrt(0x1p-23 + 0x1p-24)), 1.1e-3);
   // relu and neg are exact on every tier.
   for (int32_t op : {EP_UNARY_relu, EP_UNARY_neg, EP_UNARY_abs, EP_UNARY_floor}) {
-    const Range exact = unary(op, fast, 1.75);
+    const Range exact = unary(op, relaxed, 1.75);
     EXPECT_EQ(exact.low, exact.high) << op;
   }
   // Beyond pi only the range of the function is promised.
-  EXPECT_NEAR(static_cast<double>(unary(EP_UNARY_sin, relaxed, 20).low), -1 - 0x1p-11, 1e-9);
-  EXPECT_GT(static_cast<double>(unary(EP_UNARY_sin, {Tier::relaxed, true, false}, 20).low), 0.9129452507);
+  EXPECT_NEAR(static_cast<double>(unary(EP_UNARY_sin, portable, 20).low), -1 - 0x1p-11, 1e-9);
+  EXPECT_GT(static_cast<double>(unary(EP_UNARY_sin, {Tier::portable, true, false}, 20).low), 0.9129452507);
 }
 
 // Kinds that have a tolerance per tier: the errors of their functions are added.
 TEST(Tiers, OtherKindsAddWhatTheirFunctionsLose) {
   struct Wanted {
     const char* name;
-    Tolerance relaxed, fast;
+    Tolerance portable, relaxed;
   };
   const Wanted wanted[] = {
       {"matmul/f32/ragged", {2, 131 * 1.5 + 2, 0}, {2, 131 * 32768.5 + 2, 0}},
@@ -206,15 +206,15 @@ TEST(Tiers, OtherKindsAddWhatTheirFunctionsLose) {
   };
   for (const Wanted& one : wanted) {
     const Case& test = case_named(one.name);
-    for (const auto& [got, want] : {std::pair(test.relaxed, one.relaxed), std::pair(test.fast, one.fast)}) {
+    for (const auto& [got, want] : {std::pair(test.portable, one.portable), std::pair(test.relaxed, one.relaxed)}) {
       EXPECT_DOUBLE_EQ(got.ulps, want.ulps) << one.name;
       EXPECT_DOUBLE_EQ(got.epsilons, want.epsilons) << one.name;
       EXPECT_DOUBLE_EQ(got.tiny, want.tiny) << one.name;
     }
     // The comparison uses these tolerances.
     const Ran ran(test);
-    for (Tier tier : {Tier::relaxed, Tier::fast}) {
-      const Tolerance& allowed = tier == Tier::relaxed ? test.relaxed : test.fast;
+    for (Tier tier : {Tier::portable, Tier::relaxed}) {
+      const Tolerance& allowed = tier == Tier::portable ? test.portable : test.relaxed;
       const uint64_t want = ran.bits(ran.want, 3);
       const double distance = std::max(allowed.epsilons * 0x1p-23, allowed.tiny * 0x1p-126);
       const uint64_t last =
@@ -233,10 +233,10 @@ TEST(Tiers, ANarrowTypeIsRoundedOnce) {
   for (int64_t element : {30, 60, 90, 150}) {
     const uint64_t want = ran.bits(ran.want, element);
     if (!std::isfinite(decode_float(DType::f16, want + 3)) || (want & 0x7fff) < 0x400) continue;
-    EXPECT_TRUE(ran.with(element, want + 1, stating(Tier::relaxed)).ok());
-    EXPECT_FALSE(ran.with(element, want + 2, stating(Tier::relaxed)).ok());
-    EXPECT_TRUE(ran.with(element, want + 2, stating(Tier::fast)).ok()) << "8192 ulp of f32 are one of f16";
-    EXPECT_FALSE(ran.with(element, want + 4, stating(Tier::fast)).ok());
+    EXPECT_TRUE(ran.with(element, want + 1, stating(Tier::portable)).ok());
+    EXPECT_FALSE(ran.with(element, want + 2, stating(Tier::portable)).ok());
+    EXPECT_TRUE(ran.with(element, want + 2, stating(Tier::relaxed)).ok()) << "8192 ulp of f32 are one of f16";
+    EXPECT_FALSE(ran.with(element, want + 4, stating(Tier::relaxed)).ok());
   }
 }
 
@@ -272,7 +272,7 @@ TEST(Denormals, MayBeZeroWhereTheDeviceSaysSoAndNowhereElse) {
     const Ran ran(test);
     for (const auto& [inputs, outputs] : {std::pair(true, true), {true, false}, {false, true}}) {
       const Image got = flushed(ran, inputs, outputs);
-      for (Tier tier : {Tier::full, Tier::relaxed, Tier::fast}) {
+      for (Tier tier : {Tier::full, Tier::portable, Tier::relaxed}) {
         const Status says = compare_images(test, test.desc, ran.start, stating(tier, true), got, ran.want);
         EXPECT_TRUE(says.ok() || moves_elements(test.desc)) << name << ": " << says.message();
         const Status silent = compare_images(test, test.desc, ran.start, stating(tier), got, ran.want);
@@ -341,14 +341,14 @@ TEST(Accuracy, ComparesWhatIsStatedWithWhatIsDemanded) {
   EXPECT_EQ(tier_of(desc, stated), Tier::full);
   desc.precision = EP_PRECISION_FULL;
   EXPECT_EQ(why_below(desc, stated), "");
-  stated.relaxed = uint64_t{1} << EP_DTYPE_f32;
-  EXPECT_EQ(tier_of(desc, stated), Tier::relaxed) << "the lowest of its operands";
-  EXPECT_EQ(why_below(desc, stated), "f32 is of tier relaxed, and the program demands full");
-  desc.precision = EP_PRECISION_RELAXED;
+  stated.portable = uint64_t{1} << EP_DTYPE_f32;
+  EXPECT_EQ(tier_of(desc, stated), Tier::portable) << "the lowest of its operands";
+  EXPECT_EQ(why_below(desc, stated), "f32 is of tier portable, and the program demands full");
+  desc.precision = EP_PRECISION_PORTABLE;
   EXPECT_EQ(why_below(desc, stated), "");
-  stated.fast = uint64_t{1} << EP_DTYPE_bf16;
-  EXPECT_EQ(why_below(desc, stated), "bf16 is of tier fast, and the program demands relaxed");
-  for (int32_t none : {EP_PRECISION_DEFAULT, EP_PRECISION_FAST}) {
+  stated.relaxed = uint64_t{1} << EP_DTYPE_bf16;
+  EXPECT_EQ(why_below(desc, stated), "bf16 is of tier relaxed, and the program demands portable");
+  for (int32_t none : {EP_PRECISION_DEFAULT, EP_PRECISION_RELAXED}) {
     desc.precision = none;
     EXPECT_EQ(why_below(desc, stated), "");
   }

@@ -19,9 +19,9 @@ namespace tenon {
 namespace {
 
 constexpr uint64_t f32 = uint64_t{1} << EP_DTYPE_f32;
-constexpr const char* below = "f32 is of tier relaxed, and the program demands full";
+constexpr const char* below = "f32 is of tier portable, and the program demands full";
 
-// The device "relaxing" is the CPU with the statement that f32 is relaxed; "flushing" states that it flushes f32
+// The device "relaxing" is the CPU with the statement that f32 is portable; "flushing" states that it flushes f32
 // denormals.
 class Demand : public ::testing::Test {
  protected:
@@ -61,9 +61,9 @@ class Demand : public ::testing::Test {
   }
 
  private:
-  static void open(const char* name, uint64_t relaxed, uint64_t flushed) {
+  static void open(const char* name, uint64_t portable, uint64_t flushed) {
     fakes::masking_control().reset();
-    fakes::masking_control().relaxed = relaxed;
+    fakes::masking_control().portable = portable;
     fakes::masking_control().flushed = flushed;
     loader::register_provider(name, fakes::masking_query);
     Device(name).spelling();
@@ -75,8 +75,8 @@ TEST_F(Demand, ADeviceBelowItIsPassedOverWithTheReason) {
   const Tensor x = positive_floats({4, 6}, 1, device());
   const ExecutionEntry stated = under(Precision::stated, [&] { exp(x); });
   EXPECT_EQ(stated.rung, Rung::native) << stated.reason;
-  EXPECT_EQ(stated.tier, "relaxed");
-  EXPECT_EQ(under(Precision::relaxed, [&] { exp(x); }).tier, "relaxed");
+  EXPECT_EQ(stated.tier, "portable");
+  EXPECT_EQ(under(Precision::portable, [&] { exp(x); }).tier, "portable");
   std::vector<float> result;
   const ExecutionEntry full = under(Precision::full, [&] { result = exp(x).to_host<float>(); });
   EXPECT_EQ(full.rung, Rung::host);
@@ -102,7 +102,7 @@ TEST_F(Demand, WhatTheDeviceStatesReachesNoProvider) {
   const Tensor x = positive_floats({4, 7}, 1, device());
   under(Precision::stated, [&] { sqrt(x); });
   const uint64_t primitives = primitive_cache_stats(device().state()).primitives;
-  under(Precision::relaxed, [&] { sqrt(x); });
+  under(Precision::portable, [&] { sqrt(x); });
   EXPECT_EQ(primitive_cache_stats(device().state()).primitives, primitives) << "one primitive serves both";
   EXPECT_EQ(fakes::masking_control().demands, 0u);
   under(Precision::full, [&] { sqrt(x); });
@@ -156,21 +156,75 @@ TEST_F(Demand, OtherTypesOfTheDeviceAreNotConcerned) {
 
 TEST_F(Demand, OfTierFullIsNotKeptByADeviceThatFlushesDenormals) {
   const Tensor x = positive_floats({4, 6}, 1, Device("flushing"));
-  EXPECT_EQ(under(Precision::relaxed, [&] { exp(x); }).rung, Rung::native);
+  EXPECT_EQ(under(Precision::portable, [&] { exp(x); }).rung, Rung::native);
   EXPECT_EQ(under(Precision::stated, [&] { exp(x); }).tier, "full");
   const ExecutionEntry entry = under(Precision::full, [&] { exp(x); });
   EXPECT_EQ(entry.rung, Rung::host);
   EXPECT_NE(entry.reason.find("denormals of f32 count as 0"), std::string::npos) << entry.reason;
 }
 
-TEST_F(Demand, OfFastReachesTheProvider) {
-  const Tensor x = positive_floats({4, 6}, 1, Device("cpu"));
-  const ExecutionEntry entry = under(Precision::fast, [&] { matmul(x, transpose(x, 0, 1)); });
-  EXPECT_EQ(entry.rung, Rung::native);
-  EXPECT_EQ(entry.tier, "fast") << "the provider may do less than it states";
-  const Tensor y = positive_floats({4, 6}, 1, device());
-  under(Precision::fast, [&] { exp(y); });
-  EXPECT_GT(fakes::masking_control().fast_demands, 0u);
+TEST_F(Demand, RelaxedReachesAProviderThatMakesUseOfIt) {
+  const Tensor x = positive_floats({4, 6}, 1, device());
+  EXPECT_EQ(under(Precision::relaxed, [&] { exp(x); }).tier, "portable") << "the provider has no narrower way";
+  EXPECT_GT(fakes::masking_control().relaxed_demands, 0u);
+  EXPECT_EQ(fakes::masking_control().relaxed_creates, 0u);
+  fakes::masking_control().keep({EP_PRIMITIVE_unary});
+  for (int turn = 0; turn < 3; ++turn) {
+    EXPECT_EQ(under(Precision::relaxed, [&] { exp(x); }).tier, "relaxed");
+    EXPECT_EQ(under(Precision::stated, [&] { exp(x); }).tier, "portable");
+  }
+  EXPECT_EQ(fakes::masking_control().relaxed_creates, 1u);
+  EXPECT_EQ(under(Precision::relaxed, [&] { neg(x); }).rung, Rung::native);
+}
+
+bool multiplies_bf16() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512bf16");
+#else
+  return false;
+#endif
+}
+
+// One thread, one signature, and a constant that the host packs for each precision.
+TEST_F(Demand, RelaxedAndFullResultsStayApart) {
+  const Tensor x = positive_floats({100, 110}, 1, Device("cpu")), y = positive_floats({110, 120}, 2, Device("cpu"));
+  const auto bits = [&](Precision precision, std::string* tier) {
+    const PrecisionScope scope(precision);
+    ExecutionScope listed;
+    const std::vector<float> values = matmul(x, y).to_host<float>();
+    *tier = listed.take().at(0).tier;
+    return values;
+  };
+  std::string tier;
+  const std::vector<float> full = bits(Precision::stated, &tier);
+  EXPECT_EQ(tier, "full");
+  const std::vector<float> relaxed = bits(Precision::relaxed, &tier);
+  EXPECT_EQ(tier, multiplies_bf16() ? "relaxed" : "full");
+  EXPECT_EQ(relaxed != full, multiplies_bf16());
+  for (int turn = 0; turn < 3; ++turn) {
+    EXPECT_EQ(bits(Precision::stated, &tier), full);
+    EXPECT_EQ(bits(Precision::relaxed, &tier), relaxed);
+  }
+}
+
+TEST_F(Demand, OfTheSettingHoldsForOpsThatAskForNothing) {
+  const Tensor x = positive_floats({4, 6}, 1, device());
+  ASSERT_TRUE(loader::set_argument("precision", "full").ok());
+  EXPECT_EQ(under(Precision::stated, [&] { exp(x); }).rung, Rung::host);
+  EXPECT_EQ(under(Precision::portable, [&] { exp(x); }).rung, Rung::native);
+  EXPECT_EQ(
+      loader::set_argument("precision", "half").message(),
+      "the value 'half' of the argument 'precision' is invalid: it may be one of stated, relaxed, portable, full.");
+  ASSERT_TRUE(loader::set_argument("precision", "stated").ok());
+  EXPECT_EQ(under(Precision::stated, [&] { exp(x); }).rung, Rung::native);
+}
+
+TEST(PrecisionName, IsReadBack) {
+  for (Precision each : {Precision::stated, Precision::relaxed, Precision::portable, Precision::full}) {
+    EXPECT_EQ(precision_from_name(precision_name(each)).value(), each);
+  }
+  EXPECT_EQ(precision_from_name("half").status().message(),
+            "precision: 'half' is unknown; it may be stated, relaxed, portable or full.");
 }
 
 // One thread and one signature, with changing demands: by layout class and by exact signature.
@@ -179,7 +233,7 @@ TEST_F(Demand, TakesTurnsWithOtherDemandsOfTheSameSignature) {
   for (int turn = 0; turn < 3; ++turn) {
     for (const auto& [precision, rung] : {std::pair(Precision::stated, Rung::native),
                                           {Precision::full, Rung::host},
-                                          {Precision::relaxed, Rung::native}}) {
+                                          {Precision::portable, Rung::native}}) {
       const PrecisionScope scope(precision);
       ExecutionScope listed;
       exp(x);
@@ -236,8 +290,8 @@ TEST_F(Demand, EndsWithItsScope) {
   {
     const PrecisionScope outer(Precision::full);
     {
-      const PrecisionScope inner(Precision::fast);
-      EXPECT_EQ(current_precision(), Precision::fast);
+      const PrecisionScope inner(Precision::relaxed);
+      EXPECT_EQ(current_precision(), Precision::relaxed);
     }
     EXPECT_EQ(current_precision(), Precision::full);
     std::thread([] { EXPECT_EQ(current_precision(), Precision::stated) << "another thread's is its own"; }).join();

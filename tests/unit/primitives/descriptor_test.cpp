@@ -93,7 +93,7 @@ TEST(Descriptor, SharedCasesHaveEachOperandSpreadAndEachInputRepeated) {
 TEST(Descriptor, IsWrittenAsTheHeaderSays) {
   EXPECT_EQ(to_string(relu()), "unary op=relu : dst f32[2,3]{3,1} src f32[2,3]{3,1}");
   const std::string text =
-      "matmul deterministic precision=fast acc=f64 scalar6=f32:0.5 epilogue=add(epilogue_0) epilogue=leaky_relu@5 "
+      "matmul deterministic precision=relaxed acc=f64 scalar6=f32:0.5 epilogue=add(epilogue_0) epilogue=leaky_relu@5 "
       "epilogue=mul(scalar)@4 : dst f32[?,?]{?,1} src f32[?,?]{?,1}@64 src_b f32[?,?]{?,1}+constant epilogue_0 "
       "f32[?,?]{0,1}@16+constant";
   const ep_primitive_desc desc = parsed(text);

@@ -1,5 +1,5 @@
-// ep_names.h: the names of ids, from the tables, for the sentences a provider writes: "matmul on f64", not "kind 8 on
-// dtype 13". C11 and C++20, nothing to link, no part of the contract.
+// ep_names.h: the names of ids, for error texts of a provider: "matmul on f64" instead of "kind 8 on dtype 13". For C11
+// and C++20, header only, not part of the contract.
 #ifndef TENON_EP_API_EP_NAMES_H_
 #define TENON_EP_API_EP_NAMES_H_
 
@@ -13,7 +13,7 @@
 #define EP_NAME_OF_ID_(name, id, ...) \
   case id: return #name;
 
-// Each function gives static text, "unknown" for an id that the tables of this build do not have.
+// Each function returns static text, or "unknown" for an id that the tables of this build do not contain.
 EP_NAME_FUNCTION_ const char* ep_primitive_name(int32_t kind) {
   switch (kind) {
 #define EP_PRIMITIVE EP_NAME_OF_ID_
@@ -59,7 +59,7 @@ EP_NAME_FUNCTION_ const char* ep_ternary_name(int32_t op) {
   }
 }
 
-// The type of a handle of another API: "opaque_fd" for EP_HANDLE_OPAQUE_FD.
+// Returns the name of a handle type: "opaque_fd" for EP_HANDLE_OPAQUE_FD.
 EP_NAME_FUNCTION_ const char* ep_handle_name(int32_t type) {
   switch (type) {
     case EP_HANDLE_HOST_POINTER: return "host_pointer";
@@ -79,7 +79,7 @@ EP_NAME_FUNCTION_ const char* ep_handle_name(int32_t type) {
   }
 }
 
-// The function that an epilogue applies.
+// Returns the name of the scalar function that an epilogue applies.
 EP_NAME_FUNCTION_ const char* ep_epilogue_name(const ep_epilogue* epilogue) {
   return epilogue->arity == 1 ? ep_unary_name(epilogue->op) : ep_binary_name(epilogue->op);
 }

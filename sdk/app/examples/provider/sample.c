@@ -139,7 +139,7 @@ static ep_status check_common(const ep_host* host, const ep_primitive_desc* desc
   if (desc->epilogue_count != 0)
     return fail(host, error, no, "sample has no %s with an epilogue (%s).", kind, ep_epilogue_name(desc->epilogues));
   if (desc->extensions[0] != 0 || desc->baked_scalars != 0 || (desc->flags & ~EP_PRIMITIVE_FLAG_DETERMINISTIC) != 0 ||
-      (desc->accumulate_dtype != 0 && desc->accumulate_dtype != EP_DTYPE_f32) || desc->precision > EP_PRECISION_FAST)
+      (desc->accumulate_dtype != 0 && desc->accumulate_dtype != EP_DTYPE_f32) || desc->precision > EP_PRECISION_RELAXED)
     return fail(host, error, no,
                 "sample has no %s with extension 0x%x, baked scalars 0x%x, flags 0x%llx, sums in %s, precision %d.",
                 kind, (unsigned)desc->extensions[0], desc->baked_scalars, (unsigned long long)desc->flags,

@@ -25,8 +25,8 @@ PhysicalDevice device(bool keeps_denormals) {
 TEST(Accuracy, StatesF64RelaxedAndWhatTheDeviceFlushes) {
   ep_device_info info{};
   fill_info(device(true), &info);
-  EXPECT_EQ(info.relaxed_dtypes, uint64_t{1} << EP_DTYPE_f64);
-  EXPECT_EQ(info.fast_dtypes, 0u);
+  EXPECT_EQ(info.portable_dtypes, uint64_t{1} << EP_DTYPE_f64);
+  EXPECT_EQ(info.relaxed_dtypes, 0u);
   EXPECT_EQ(info.flushed_dtypes, 0u);
   ep_device_info flushing{};
   fill_info(device(false), &flushing);
@@ -41,7 +41,7 @@ TEST(Demand, OfF64IsKeptWhereNoFunctionOfTheDeviceIsCalled) {
   for (int32_t op : {EP_UNARY_tan, EP_UNARY_atan, EP_UNARY_tanh, EP_UNARY_atanh, EP_UNARY_erf, EP_UNARY_gelu,
                      EP_UNARY_gelu_tanh, EP_UNARY_mish}) {
     EXPECT_FALSE(keeps_demand(one, unary(op, EP_DTYPE_f64, EP_PRECISION_FULL))) << op;
-    EXPECT_TRUE(keeps_demand(one, unary(op, EP_DTYPE_f64, EP_PRECISION_RELAXED))) << op;
+    EXPECT_TRUE(keeps_demand(one, unary(op, EP_DTYPE_f64, EP_PRECISION_PORTABLE))) << op;
     EXPECT_FALSE(keeps_demand(one, unary(op, EP_DTYPE_f64, EP_PRECISION_DEFAULT))) << "none was made";
   }
   ep_primitive_desc product = unary(0, EP_DTYPE_f64, EP_PRECISION_FULL);
@@ -54,7 +54,7 @@ TEST(Demand, OfF64IsKeptWhereNoFunctionOfTheDeviceIsCalled) {
 
 TEST(Demand, OfTierFullIsNotKeptWhereDenormalsVanish) {
   EXPECT_FALSE(keeps_demand(device(false), unary(EP_UNARY_relu, EP_DTYPE_f32, EP_PRECISION_FULL)));
-  EXPECT_TRUE(keeps_demand(device(false), unary(EP_UNARY_relu, EP_DTYPE_f32, EP_PRECISION_RELAXED)));
+  EXPECT_TRUE(keeps_demand(device(false), unary(EP_UNARY_relu, EP_DTYPE_f32, EP_PRECISION_PORTABLE)));
   EXPECT_TRUE(keeps_demand(device(false), unary(EP_UNARY_relu, EP_DTYPE_f64, EP_PRECISION_FULL)));
 }
 

@@ -65,12 +65,12 @@ TEST(Describe, StatesTheTierThatTheDriverGuarantees) {
   device.facts = sound();
   ep_device_info weak{}, strong{};
   fill_info(device, &weak);
-  EXPECT_EQ(weak.relaxed_dtypes & f32, f32) << "sums and products may be rounded toward zero";
+  EXPECT_EQ(weak.portable_dtypes & f32, f32) << "sums and products may be rounded toward zero";
   EXPECT_EQ(weak.flushed_dtypes, f32 | uint64_t{1} << EP_DTYPE_bf16);
-  EXPECT_EQ((weak.relaxed_dtypes | weak.flushed_dtypes) & f64, 0u) << "f64 is only moved";
+  EXPECT_EQ((weak.portable_dtypes | weak.flushed_dtypes) & f64, 0u) << "f64 is only moved";
   device.facts.rounds_even = device.facts.keeps_denormals = true;
   fill_info(device, &strong);
-  EXPECT_EQ(strong.relaxed_dtypes | strong.fast_dtypes | strong.flushed_dtypes, 0u);
+  EXPECT_EQ(strong.portable_dtypes | strong.relaxed_dtypes | strong.flushed_dtypes, 0u);
 }
 
 TEST(Describe, AProcessorIsASoftwareDevice) {
