@@ -30,7 +30,8 @@ RowFormat RowFormat::stored(int32_t dtype) {
 
 namespace {
 
-// Calls move(offset in storage, element number, length, stride) for each run. Innermost axes that are contiguous form one run.
+// Calls move(offset in storage, element number, length, stride) for each run. Innermost axes with steps of equal
+// distance form one run.
 template <class Move>
 void for_each_run(const Axes& row, const Move& move) {
   Axes outer = row;
