@@ -331,7 +331,12 @@ TENON_C_API void tenon_program_free(tenon_program* program);
 typedef struct tenon_model tenon_model;
 
 enum { TENON_SHAPES_EXACT = 0, TENON_SHAPES_RANK = 1, TENON_SHAPES_ANY = 2 };
-enum { TENON_PRECISION_DEFAULT = 0, TENON_PRECISION_RELAXED = 1, TENON_PRECISION_PORTABLE = 2, TENON_PRECISION_FULL = 3 };
+enum {
+  TENON_PRECISION_DEFAULT = 0,
+  TENON_PRECISION_RELAXED = 1,
+  TENON_PRECISION_PORTABLE = 2,
+  TENON_PRECISION_FULL = 3
+};
 
 typedef struct tenon_model_options {
   size_t size;

@@ -8,10 +8,10 @@
 #include "primitives/text/progress.h"
 #include "sdk/cli/commands.h"
 #include "sdk/cli/compare/divergence.h"
-#include "sdk/report/json_text.h"
 #include "sdk/cli/model_inputs.h"
 #include "sdk/cli/table.h"
 #include "sdk/onnx/onnx.h"
+#include "sdk/report/json_text.h"
 
 namespace tenon::cli {
 namespace {
@@ -155,8 +155,9 @@ json row_json(const Row& row) {
               {"diverges", d.diverges()}};
   if (!d.types.empty()) one["types"] = d.types;
   if (d.worst >= 0) {
-    one["worst"] = {
-        {"element", element_place(d.worst, row.dims)}, {"a", report::json_number(d.worst_a)}, {"b", report::json_number(d.worst_b)}};
+    one["worst"] = {{"element", element_place(d.worst, row.dims)},
+                    {"a", report::json_number(d.worst_a)},
+                    {"b", report::json_number(d.worst_b)}};
   }
   return one;
 }

@@ -12,9 +12,9 @@
 #include "primitives/text/format.h"
 #include "primitives/text/progress.h"
 #include "sdk/cli/commands.h"
-#include "sdk/report/json_text.h"
 #include "sdk/cli/model_inputs.h"
 #include "sdk/cli/table.h"
+#include "sdk/report/json_text.h"
 
 namespace tenon::cli {
 namespace {
