@@ -111,6 +111,14 @@ class Weight {
           bf16(vector_kernels<float, Bf16Bits>(level)),
           f16(vector_kernels<float, F16Bits>(level)) {}
     bool exists() const { return dtype != EP_DTYPE_f16 || f16.rows != nullptr; }
+    // The function that puts a vector into the order that rows() expects; NULL: rows() takes it as it is.
+    auto arrange() const -> void (*)(T*, const T*, int64_t) {
+      if constexpr (std::is_same_v<T, float>) {
+        if (dtype == EP_DTYPE_bf16) return bf16.arrange;
+        if (dtype == EP_DTYPE_f16) return f16.arrange;
+      }
+      return same.arrange;
+    }
     void rows(T* y, const char* a, int64_t row, const T* x, int64_t m, int64_t k) const {
       if constexpr (std::is_same_v<T, float>) {
         if (dtype == EP_DTYPE_bf16) return bf16.rows(y, 1, reinterpret_cast<const Bf16Bits*>(a), row, x, m, k);
@@ -135,13 +143,17 @@ class Weight {
   void run_dots(const T* const* rows, int64_t count, int64_t first, int64_t panels, const T* bias, bool adds, T* dst,
                 int64_t dst_row) const {
     std::vector<T> sums(static_cast<size_t>(per_gate_ * columns()));
+    const auto arrange = dot_.arrange();
+    std::vector<T> arranged(arrange == nullptr ? 0 : static_cast<size_t>(count * depth_));
+    const auto vector = [&](int64_t r) { return arrange == nullptr ? rows[r] : arranged.data() + r * depth_; };
+    for (int64_t r = 0; r < count && arrange != nullptr; ++r) arrange(arranged.data() + r * depth_, rows[r], depth_);
     for (int64_t panel = first; panel < first + panels;) {
       const int64_t gate = panel / per_gate_, begin = panel % per_gate_;
       const int64_t end = std::min(per_gate_, begin + first + panels - panel);
       const int64_t n = std::min(end * columns(), width_) - begin * columns(), to = (panel - first) * columns();
       for (int64_t r = 0; r < count; ++r) {
         const char* const a = base_ + place(gate, begin * columns()) * format_.size;
-        dot_.rows(sums.data(), a, row_, rows[r], n, depth_);
+        dot_.rows(sums.data(), a, row_, vector(r), n, depth_);
         T* const sum = dst + r * dst_row + to;
         for (int64_t j = 0; j < n; ++j) {
           sum[j] = sums[static_cast<size_t>(j)] + (adds ? sum[j] : bias != nullptr ? bias[to + j] : T{0});

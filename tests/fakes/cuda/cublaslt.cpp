@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "providers/cuda/kernels/element.h"
+#include "tests/fakes/cuda/tf32.h"
 
 #define FAKE_API extern "C" __attribute__((visibility("default")))
 
@@ -81,15 +82,19 @@ void CUDART_CB multiply(void* data) {
   const bool relu = work->desc.epilogue == CUBLASLT_EPILOGUE_RELU || work->desc.epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
   const bool bias = work->desc.epilogue == CUBLASLT_EPILOGUE_BIAS || work->desc.epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
   const Layout vector = {d.type, d.rows, 1, d.rows};
+  const auto factor = [work](const void* from, const Layout& layout, int64_t batch, int64_t row, int64_t column) {
+    const double value = element(from, layout, batch, row, column);
+    return work->desc.compute == CUBLAS_COMPUTE_32F_FAST_TF32 ? tenon::fakes::cuda::to_tf32(value) : value;
+  };
   for (int64_t batch = 0; batch < d.batch; ++batch) {
     for (int64_t column = 0; column < d.columns; ++column) {
       for (int64_t row = 0; row < d.rows; ++row) {
         double sum = 0;
         for (int64_t i = 0; i < k; ++i) {
-          sum += (ta ? element(work->a, work->layouts[0], batch, i, row)
-                     : element(work->a, work->layouts[0], batch, row, i)) *
-                 (tb ? element(work->b, work->layouts[1], batch, column, i)
-                     : element(work->b, work->layouts[1], batch, i, column));
+          sum += (ta ? factor(work->a, work->layouts[0], batch, i, row)
+                     : factor(work->a, work->layouts[0], batch, row, i)) *
+                 (tb ? factor(work->b, work->layouts[1], batch, column, i)
+                     : factor(work->b, work->layouts[1], batch, i, column));
         }
         sum *= work->alpha;
         if (work->beta != 0) sum += work->beta * element(work->c, work->layouts[2], batch, row, column);
@@ -252,9 +257,7 @@ FAKE_API cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t de
   for (int i = 0; i < 4; ++i) aligned = aligned && reinterpret_cast<uintptr_t>(addresses[i]) % algorithm->data[i] == 0;
   const bool has_workspace =
       workspace_size == 0 || (workspace != nullptr && reinterpret_cast<uintptr_t>(workspace) % 256 == 0);
-  if (!aligned || !has_workspace || work->desc.compute == CUBLAS_COMPUTE_32F_FAST_TF32) {
-    return CUBLAS_STATUS_INVALID_VALUE;
-  }
+  if (!aligned || !has_workspace) return CUBLAS_STATUS_INVALID_VALUE;
   const CUresult launched = cuLaunchHostFunc(reinterpret_cast<CUstream>(stream), multiply, keep(std::move(work)));
   return launched == CUDA_SUCCESS ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
 }

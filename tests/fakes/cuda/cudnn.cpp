@@ -40,8 +40,14 @@ const std::vector<Engine>& engines() {
   };
   return *all;
 }
-int last_engine() { return static_cast<int>(engines().size()) - 1; }
-int tensor_cores() { return last_engine() - 1; }
+constexpr int64_t most_workspace = INT64_C(1) << 30;
+
+// True if no program permits the engine. The other engines with notes may serve a program that permits tier relaxed.
+bool is_never_wanted(const Engine& engine) {
+  const auto has = [&](NumericalNote note) { return std::count(engine.notes.begin(), engine.notes.end(), note) != 0; };
+  return has(NumericalNote::NONDETERMINISTIC) || has(NumericalNote::REDUCED_PRECISION_REDUCTION) ||
+         engine.workspace > most_workspace;
+}
 
 constexpr Status not_finalized = 2004;
 constexpr Status execution_failed = 5000;
@@ -262,14 +268,16 @@ FAKE_API Status cudnnBackendExecute(Handle handle, Descriptor plan, Descriptor p
     return refuse(status, "the test wants it to fail");
   }
   if (!how.finalized || !where.finalized) return refuse(not_finalized, "a descriptor is not finalized");
-  if (how.engine < tensor_cores()) return refuse(execution_failed, "nobody wants this engine");
+  const Engine& engine = engines()[static_cast<size_t>(how.engine)];
+  if (is_never_wanted(engine)) return refuse(execution_failed, "nobody wants this engine");
   const Body& config = how.body(Attribute::EXECUTION_PLAN_ENGINE_CONFIG);
   auto work = std::make_unique<Work>();
   work->graph = config.at(Attribute::ENGINEHEUR_OPERATION_GRAPH).bodies[0];
   work->workspace = where.at(Attribute::VARIANT_PACK_WORKSPACE).as<void*>();
-  work->rounds_to_tf32 = how.engine == tensor_cores();
-  work->workspace_size = static_cast<size_t>(engines().back().workspace);
-  if (work->workspace == nullptr || reinterpret_cast<uintptr_t>(work->workspace) % 256 != 0) {
+  work->rounds_to_tf32 = !engine.notes.empty();
+  work->workspace_size = static_cast<size_t>(engine.workspace);
+  const bool is_aligned = reinterpret_cast<uintptr_t>(work->workspace) % 256 == 0;
+  if (work->workspace_size != 0 && (work->workspace == nullptr || !is_aligned)) {
     return refuse(BAD_PARAM, "there is no workspace");
   }
   const std::vector<int64_t> ids = where.numbers(Attribute::VARIANT_PACK_UNIQUE_IDS);

@@ -8,6 +8,7 @@
 
 #include "providers/cuda/kernels/element.h"
 #include "tests/fakes/cuda/cudnn.h"
+#include "tests/fakes/cuda/tf32.h"
 
 namespace tenon::fakes::cudnn {
 namespace {
@@ -403,13 +404,8 @@ void compute(const Body& graph, const std::map<int64_t, void*>& addresses, bool 
   };
   const auto factor = [&](const Body& tensor) {
     Elements elements = value(tensor);
-    // Keeps ten bits after the leading one.
-    for (double& each : elements) {
-      if (!rounds_to_tf32 || dtype_of(tensor) == EP_DTYPE_f64 || !std::isfinite(each)) continue;
-      int exponent = 0;
-      const double fraction = std::frexp(each, &exponent);
-      each = std::ldexp(std::nearbyint(fraction * 2048), exponent - 11);
-    }
+    if (!rounds_to_tf32 || dtype_of(tensor) == EP_DTYPE_f64) return elements;
+    for (double& each : elements) each = cuda::to_tf32(each);
     return elements;
   };
   for (const BodyPtr& operation : graph.at(Attribute::OPERATIONGRAPH_OPS).bodies) {

@@ -30,6 +30,7 @@ Values values_of(const SettingRow& row) {
   if (row.type == "Tune") return {"load", "on", "off", "maybe"};
   if (row.type == "Compile") return {"wait", "beside", "wait", "later"};
   if (row.type == "Check") return {"compile", "off", "compile", "all"};
+  if (row.type == "Precision") return {"relaxed", "portable", "full", "exact"};
   if (row.type == "Names") return {"a", "b", "c,d", "Not A Name"};
   if (row.type == "Folders") return {"/a", "/b", "/c", "relative"};
   if (row.type == "LogSpec") return {"vm", "load=info", "off", "weather"};

@@ -195,7 +195,8 @@ TEST(CpuProvider, NamesEveryRefusalOfItsList) {
   EXPECT_EQ(cpu.ops.primitive_support(cpu.device, &desc, &info, &error), EP_STATUS_UNSUPPORTED);
   EXPECT_EQ(
       cpu.host.sentence(),
-      "vector: bool; simd: operand 0 is bool, not f32; batch: no matmul on bool; packed: the second "
+      "bf16: the program does not permit tier relaxed; vector: bool; simd: operand 0 is bool, not f32; batch: no "
+      "matmul on bool; packed: the second "
       "matrix is not constant; onednn: bool, "
       "not f32 or bf16; widened: blocks read scattered matrices of bool in place; "
       "blocks: no matmul on bool; bytes: bool by bool, not bytes by bytes; weights: bool to bool, not f32 to f32; "
