@@ -30,8 +30,8 @@ using DevicesHandle = std::unique_ptr<tenon_device_list, Free<tenon_device_list_
 class Caught {
  public:
   tenon_error** out() {
+    get();
     error_.reset();
-    slot_ = nullptr;
     return &slot_;
   }
   const tenon_error* get() {
