@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <random>
 #include <vector>
 
@@ -24,17 +25,20 @@ struct Method {
   int32_t flags;  // besides EP_RESIZE_FLAG_HALF
 };
 
+// Weights by the position of the element of SRC.
+using Weights = std::map<int64_t, double>;
+
 // The weight of each element of SRC, by element of DST, for pixels with centres at one half. Elements beyond the border
 // are the one at the border.
-std::vector<std::vector<double>> weights_of(const Method& method, int64_t from, int64_t to) {
+std::vector<Weights> weights_of(const Method& method, int64_t from, int64_t to) {
   const double scale = static_cast<double>(to) / static_cast<double>(from);
   const bool antialias = (method.flags & EP_RESIZE_FLAG_ANTIALIAS) != 0;
   const double factor = antialias ? std::min(scale, 1.0) : 1;
   const double reach = (method.mode == EP_RESIZE_LINEAR ? 1 : 2) / factor;
-  std::vector<std::vector<double>> rows;
+  std::vector<Weights> rows;
   for (int64_t i = 0; i < to; ++i) {
     const double x = (static_cast<double>(i) + 0.5) / scale - 0.5;
-    std::vector<double> row(static_cast<size_t>(from));
+    Weights row;
     double sum = 0;
     for (auto place = static_cast<int64_t>(std::floor(x - reach)); place <= std::ceil(x + reach); ++place) {
       const double d = std::abs((static_cast<double>(place) - x) * factor);
@@ -42,10 +46,10 @@ std::vector<std::vector<double>> weights_of(const Method& method, int64_t from, 
       if (method.mode == EP_RESIZE_CUBIC) {
         weight = d <= 1 ? (1.25 * d - 2.25) * d * d + 1 : d < 2 ? -0.75 * (((d - 5) * d + 8) * d - 4) : 0;
       }
-      row[static_cast<size_t>(std::clamp<int64_t>(place, 0, from - 1))] += weight;
+      row[std::clamp<int64_t>(place, 0, from - 1)] += weight;
       sum += weight;
     }
-    for (double& weight : row) weight /= sum;
+    for (auto& [place, weight] : row) weight /= sum;
     rows.push_back(row);
   }
   return rows;
@@ -107,10 +111,10 @@ class ResizeOfTypes : public testing::TestWithParam<const char*> {
 
   // Elements of weight 0 do not count.
   template <class At>
-  static double blended(const std::vector<double>& weights, const At& at) {
+  static double blended(const Weights& weights, const At& at) {
     double sum = 0;
-    for (size_t k = 0; k < weights.size(); ++k) {
-      if (weights[k] != 0) sum += weights[k] * at(static_cast<int64_t>(k));
+    for (const auto& [place, weight] : weights) {
+      if (weight != 0) sum += weight * at(place);
     }
     return sum;
   }
