@@ -176,7 +176,9 @@ def run(args, file):
         print(f"\r{'':107}\r", end="", file=sys.stderr)
     child.process.kill()
     child.stack.unlink()
-    print(f"PyTorch has no such function: {' '.join(sorted(sample.no_peer))}\nno rule for the arguments: {' '.join(sample.no_rule)}")
+    for title, names in (("PyTorch has no such function", sorted(sample.no_peer)), ("no rule for the arguments", sample.no_rule)):
+        if names:
+            print(f"{title}: {' '.join(names)}")
 
 
 def main():

@@ -53,7 +53,7 @@ std::string_view precision_name(Precision precision) {
 
 Result<Precision> precision_from_name(std::string_view name) {
   std::string names;
-  for (Precision each : {Precision::stated, Precision::relaxed, Precision::portable, Precision::full}) {
+  for (Precision each : precisions) {
     if (name == precision_name(each)) return each;
     names += (names.empty() ? "" : each == Precision::full ? " or " : ", ") + std::string(precision_name(each));
   }

@@ -21,6 +21,8 @@ enum class Precision : uint8_t {
   full = EP_PRECISION_FULL,          // the bounds of Tenon's CPU device, with denormal numbers kept
 };
 
+inline constexpr Precision precisions[] = {Precision::stated, Precision::relaxed, Precision::portable, Precision::full};
+
 // "stated", "relaxed", "portable", "full"
 TENON_API std::string_view precision_name(Precision precision);
 // Errors: invalid_argument, with the four names.

@@ -46,6 +46,8 @@ tenon_error& no_memory() {
   static tenon_error error{Status(Code::out_of_host_memory, "There is not enough memory on the host.")};
   return error;
 }
+// Makes it while there is memory: when the library is loaded.
+[[maybe_unused]] const tenon_error& made_early = no_memory();
 
 }  // namespace
 

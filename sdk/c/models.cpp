@@ -99,15 +99,21 @@ char* report_text(const std::vector<NodeExecution>& executions) {
   return c::owned_text(tenon::report::json_text(tenon::report::executions_json(executions)));
 }
 
-// One run, as far as its options are concerned.
-TensorList run(const Model& model, const Inputs& inputs, const tenon_run_options& options) {
+// Runs the model with all options. Waits for the outputs if `waits`. The report is written last, so that a run that
+// fails writes none.
+TensorList run(const Model& model, const Inputs& inputs, const tenon_run_options& options, bool waits) {
   const Inputs bound = bound_of(model, options.bound);
+  if (options.report != nullptr && !bound.empty())
+    throw Error(Code::unsupported, "A run cannot have both `bound` and `report`.");
   const c::CancelledBy scope(options.cancellation);
-  if (options.report == nullptr) return bound.empty() ? model.run(inputs) : model.run(inputs, bound);
-  if (!bound.empty()) throw Error(Code::unsupported, "A run cannot have both `bound` and `report`.");
   std::vector<NodeExecution> executions;
-  TensorList results = model.run(inputs, &executions);
-  *options.report = report_text(executions);
+  TensorList results = options.report != nullptr ? model.run(inputs, &executions)
+                       : bound.empty()           ? model.run(inputs)
+                                                 : model.run(inputs, bound);
+  for (const Tensor& each : results) {
+    if (waits) each.wait();
+  }
+  if (options.report != nullptr) *options.report = report_text(executions);
   return results;
 }
 
@@ -128,8 +134,7 @@ struct AsyncRun {
     std::vector<tenon_tensor*> outputs;
     tenon_error* error = nullptr;
     const tenon_status status = c::guarded("tenon_model_run_async", &error, [&] {
-      TensorList results = run(model, inputs, options);
-      for (const Tensor& each : results) each.wait();
+      TensorList results = run(model, inputs, options, true);
       outputs.resize(results.size());
       c::write_handles(std::move(results), outputs.data());
     });
@@ -238,7 +243,8 @@ tenon_status tenon_model_run(const tenon_model* model, const char* const* names,
   return c::guarded("tenon_model_run", error, [&] {
     const Model& loaded = c::needed(model, "model")->model;
     check_outputs(loaded, output_count, outputs);
-    c::write_handles(run(loaded, inputs_of(loaded, names, inputs, input_count), c::known_options(options)), outputs);
+    c::write_handles(run(loaded, inputs_of(loaded, names, inputs, input_count), c::known_options(options), false),
+                     outputs);
   });
 }
 

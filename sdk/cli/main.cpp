@@ -288,13 +288,15 @@ struct CommandLine {
 
   static void add_precision(CLI::App* command, tenon::Precision& precision) {
     const auto set = [&precision](const std::string& name) { precision = tenon::precision_from_name(name).value(); };
+    std::vector<std::string> names;
+    for (tenon::Precision each : tenon::precisions) names.emplace_back(tenon::precision_name(each));
     command
         ->add_option_function<std::string>(
             "--precision", set,
             "stated: each device computes as exactly as it states. relaxed: products of f32 may round their factors to "
             "bf16 or TF32, where the device can. portable, full: the tier that every op demands; a device below it is "
             "passed over (default: stated)")
-        ->check(CLI::IsMember({"stated", "relaxed", "portable", "full"}));
+        ->check(CLI::IsMember(names));
   }
 
   static void add_report_flags(CLI::App* command, ReportOptions& options) {

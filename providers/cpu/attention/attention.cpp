@@ -10,7 +10,7 @@
 
 #include "providers/cpu/attention/kernel.h"
 #include "providers/cpu/attention/problem.h"
-#include "providers/cpu/bf16_product/product.h"
+#include "providers/cpu/attention/rounded_product.h"
 #include "providers/cpu/onednn/relaxed.h"
 #include "providers/cpu/rows/row.h"
 #include "providers/cpu/small_matmul/kernel.h"

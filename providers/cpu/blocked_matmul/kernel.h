@@ -6,6 +6,7 @@
 
 #include "providers/cpu/elementwise/convert.h"
 #include "providers/cpu/simd/level.h"
+#include "sdk/provider/descriptor.h"
 
 namespace tenon::provider::cpu {
 
@@ -53,5 +54,16 @@ ThinKernel<T> thin_kernel(SimdLevel level, int32_t dtype);
 // NULL if `dtype` is not an integer.
 ConvertFunction integer_read(SimdLevel level, int32_t dtype, int32_t bytes);
 ConvertFunction integer_write(SimdLevel level, int32_t bytes, int32_t dtype);
+
+// Calls f.operator()<T>(), where T is the type in which a matmul of `dtype` adds: float, double, or an unsigned integer
+// of at least 16 bits, in which sums wrap.
+template <class F>
+auto with_sum_type(int32_t dtype, const F& f) {
+  if (wide_dtype(dtype) == EP_DTYPE_f32) return f.template operator()<float>();
+  if (dtype == EP_DTYPE_f64) return f.template operator()<double>();
+  if (dtype_size(dtype) <= 2) return f.template operator()<uint16_t>();
+  if (dtype_size(dtype) == 4) return f.template operator()<uint32_t>();
+  return f.template operator()<uint64_t>();
+}
 
 }  // namespace tenon::provider::cpu

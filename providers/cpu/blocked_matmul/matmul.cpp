@@ -423,18 +423,7 @@ Refusal BlockedMatmul::why_not(const ep_device& device, const ep_primitive_desc&
 
 Refusal BlockedMatmul::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out,
                             ep_primitive_info& info) {
-  const int32_t dtype = desc.operands[0].dtype;
-  if (wide_dtype(dtype) == EP_DTYPE_f32) {
-    *out = made<float>(device, desc, &info);
-  } else if (dtype == EP_DTYPE_f64) {
-    *out = made<double>(device, desc, &info);
-  } else if (dtype_size(dtype) <= 2) {
-    *out = made<uint16_t>(device, desc, &info);
-  } else if (dtype_size(dtype) == 4) {
-    *out = made<uint32_t>(device, desc, &info);
-  } else {
-    *out = made<uint64_t>(device, desc, &info);
-  }
+  *out = with_sum_type(desc.operands[0].dtype, [&]<class T>() { return made<T>(device, desc, &info); });
   return {};
 }
 

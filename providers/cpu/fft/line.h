@@ -22,7 +22,7 @@ struct LineShape {
   int64_t length;      // elements of a line
   int64_t padded;      // elements of its transforms
   int64_t columns;     // the length of the first of two steps, or of the only one
-  int64_t rows;        // the length of the second step; 1: none
+  int64_t rows;        // the length of the second step; 1: there is no second step
   int64_t lanes;       // lanes of a vector
   double time;         // estimated nanoseconds on one thread
   double column_time;  // nanoseconds for a group of columns

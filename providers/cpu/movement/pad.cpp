@@ -214,7 +214,8 @@ class PadWriter {
     for (int64_t i = begin; i < end; ++i) to[i * axis_.to] = value_;
   }
 
-  // Writes positions [begin, end), the first of which is a copy of *source unless the border is constant.
+  // Writes the positions [begin, end) of a border. `source` is the element that position `begin` copies; a constant
+  // border does not read it.
   void border(T* to, const T* source, int64_t begin, int64_t end) const {
     if (shape_.mode == EP_PAD_CONSTANT) return constant(to, begin, end);
     const int64_t step = shape_.mode == EP_PAD_REFLECT ? -axis_.from : 0;

@@ -183,18 +183,8 @@ Refusal BatchMatmul::why_not(const ep_device&, const ep_primitive_desc& desc, ep
 }
 
 Refusal BatchMatmul::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
-  const int32_t dtype = desc.operands[0].dtype;
-  if (wide_dtype(dtype) == EP_DTYPE_f32) {
-    *out = make_primitive<BatchMatmulPrimitive<float>>(device, device, desc);
-  } else if (dtype == EP_DTYPE_f64) {
-    *out = make_primitive<BatchMatmulPrimitive<double>>(device, device, desc);
-  } else if (dtype_size(dtype) <= 2) {
-    *out = make_primitive<BatchMatmulPrimitive<uint16_t>>(device, device, desc);
-  } else if (dtype_size(dtype) == 4) {
-    *out = make_primitive<BatchMatmulPrimitive<uint32_t>>(device, device, desc);
-  } else {
-    *out = make_primitive<BatchMatmulPrimitive<uint64_t>>(device, device, desc);
-  }
+  with_sum_type(desc.operands[0].dtype,
+                [&]<class T>() { *out = make_primitive<BatchMatmulPrimitive<T>>(device, device, desc); });
   return {};
 }
 

@@ -65,7 +65,7 @@ class Transforms {
     EXPECT_LT(difference, sizeof(T) == 4 ? 2e-6 : 1e-14);
   }
 
-  // The position of a part of element `j` of a line, all of which are `length` long.
+  // The position of the first part of element `j` of line `line`. Each line has `length` elements.
   size_t place(int64_t j, int64_t line, int64_t length, int64_t parts) const {
     return static_cast<size_t>((contiguous_ ? line * length + j : j * lines_ + line) * parts);
   }

@@ -1,4 +1,4 @@
-#include "providers/cpu/bf16_product/product.h"
+#include "providers/cpu/attention/rounded_product.h"
 
 #include <algorithm>
 #include <utility>
