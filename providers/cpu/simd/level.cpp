@@ -6,7 +6,7 @@ namespace tenon::provider::cpu {
 
 SimdLevel best_simd_level() {
 #if defined(__x86_64__)
-  const int64_t targets = hwy::SupportedTargets();
+  const int64_t targets = hwy::SupportedTargets() & HWY_TARGETS;
   if ((targets & HWY_AVX3) != 0) return SimdLevel::avx3;
   if ((targets & HWY_AVX2) != 0) return SimdLevel::avx2;
 #endif

@@ -9,7 +9,7 @@ namespace tenon::provider::cpu {
 
 enum class SimdLevel : uint8_t { baseline, avx2, avx3 };
 
-// The best level of this processor; baseline on every processor other than x86-64.
+// The best level that this processor has and this build contains; baseline on every processor other than x86-64.
 SimdLevel best_simd_level();
 
 // "baseline", "avx2", "avx3"
