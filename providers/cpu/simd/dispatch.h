@@ -5,8 +5,8 @@
 //   #endif
 //
 // There are three targets: the baseline of the compiler's flags, AVX2, and AVX3 (AVX-512 as in Skylake servers). Other
-// processors than x86-64 have only the baseline. CMakeLists.txt disables all other targets to limit the compile time, and
-// one more if TENON_CPU_TARGETS is native.
+// processors than x86-64 have only the baseline. CMakeLists.txt disables all other targets to limit the compile time,
+// and one more if TENON_CPU_TARGETS is native.
 #pragma once
 
 #include "hwy/detect_targets.h"
@@ -23,7 +23,7 @@
 #else
 #define TENON_CPU_AVX3(function) TENON_CPU_AVX2(function)
 #endif
-#define TENON_CPU_DISPATCH(level, function)                \
+#define TENON_CPU_DISPATCH(level, function)                 \
   ((level) == SimdLevel::avx3   ? &TENON_CPU_AVX3(function) \
    : (level) == SimdLevel::avx2 ? &TENON_CPU_AVX2(function) \
                                 : &TENON_CPU_BASELINE_NAMESPACE::function)
