@@ -83,12 +83,13 @@ bool Tracer::host_value_known(const Tensor& tensor) {
 
 void Tracer::refuse_look(std::string_view function, const Tensor& tensor) const {
   const std::string what = is_recorded(tensor) ? origin_of(tensor) : std::string("from outside");
-  throw Error(Subject{function_}, Code::invalid_argument,
-              fmt::format("{} lets the host see the elements of a tensor of shape {}, {}; a recording cannot see "
-                          "what the function does with them, and later calls would repeat it.",
-                          function, tensor.impl()->dims, what),
-              "Decide by tenon::where, or return the tensor and read it outside; compile with whole = false runs the "
-              "function in parts.");
+  throw Error(
+      Subject{function_}, Code::invalid_argument,
+      fmt::format("{} lets the host see the elements of a tensor of shape {}, {}; a recording cannot see "
+                  "what the function does with them, and later calls would repeat it.",
+                  function, tensor.impl()->dims, what),
+      "Decide by tenon::where or tenon::cond, or return the tensor and read it outside. The option whole=False of "
+      "compile runs the function in parts.");
 }
 
 Tensor Tracer::look(std::string_view function, const Tensor& tensor) {

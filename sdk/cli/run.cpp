@@ -153,6 +153,21 @@ onnx::Model load_model(const RunOptions& options) {
   return onnx::load(options.model, load_options);
 }
 
+// The inputs that the command names. If it names none, all are random, and a line on stderr says so for each.
+std::vector<std::string> inputs_of(const RunOptions& options, const onnx::Model& model) {
+  if (!options.inputs.empty()) return options.inputs;
+  for (const onnx::ValueInfo& info : model.inputs()) {
+    std::string sizes;
+    const auto open = std::find_if(info.dims.begin(), info.dims.end(),
+                                   [](const onnx::Dim& dim) { return dim.value < 0 && !dim.name.empty(); });
+    if (open != info.dims.end() && options.dims.empty())
+      sizes = fmt::format(", --dim {}=N sets a size that is 1 now", visible(open->name));
+    std::fprintf(stderr, "tenon: input '%s', %s, is random; --input %s=FILE.npy gives it%s.\n",
+                 visible(info.name).c_str(), to_string(info).c_str(), visible(info.name).c_str(), sizes.c_str());
+  }
+  return random_where_missing(model, {});
+}
+
 void run_all(const RunOptions& options, const onnx::Values& inputs, Results* results) {
   try {
     results->outputs = timed_run(results->model, inputs, &results->executions, &results->times.first);
@@ -235,8 +250,10 @@ int run_model(const RunOptions& options) {
   const Clock::time_point begin = Clock::now();
   Results results{load_model(options), {}, {}, {}, {}, {}};
   results.times.load = milliseconds(Clock::now() - begin);
-  progress->at(0, fmt::format("running {}", options.model));
-  run_all(options, make_values(results.model, options.inputs, options.dims, options.seed), &results);
+  progress.reset();
+  const std::vector<std::string> inputs = inputs_of(options, results.model);
+  progress.emplace(fmt::format("running {}", options.model));
+  run_all(options, make_values(results.model, inputs, options.dims, options.seed), &results);
   progress.reset();
   results.files = save_all(results.model, results.outputs, options);
 

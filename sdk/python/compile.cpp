@@ -23,9 +23,7 @@ CompiledList compiled(nb::handle function, const std::string& name, bool exact, 
   auto call = [kept_function = kept(function.ptr())](const TensorList& inputs) -> TensorList {
     const nb::gil_scoped_acquire locked;
     const CalledBack called(grad_enabled());
-    nb::list list;
-    for (const Tensor& each : inputs) list.append(object_of(each));
-    return tensors_of(nb::borrow(kept_function.get())(list), "compile()");
+    return tensors_of(nb::borrow(kept_function.get())(list_of(inputs)), "compile()");
   };
   return CompiledList(std::move(call), std::move(options));
 }
@@ -37,9 +35,7 @@ nb::list run(const CompiledList& list, nb::handle inputs) {
     const Unlocked unlocked;
     results = list(given);
   }
-  nb::list made;
-  for (const Tensor& each : results) made.append(object_of(each));
-  return made;
+  return list_of(results);
 }
 
 nb::list memory_of(const CompiledList& list) {

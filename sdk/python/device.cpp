@@ -1,5 +1,6 @@
 // tenon.Device, and functions that concern all devices.
 
+#include "core/device/deterministic.h"
 #include "loader/loader.h"
 #include "primitives/text/format.h"
 #include "sdk/python/objects.h"
@@ -49,6 +50,13 @@ void add_devices(nb::module_& m) {
   m.def(
       "set_device", [](nb::handle device) { Device::set_current(require_device(device.ptr(), "set_device()")); },
       nb::arg("device").none(), "The device on which this thread makes tensors; None: the process's.");
+  m.def(
+      "use_deterministic_algorithms", [](bool mode, bool) { use_deterministic_algorithms(mode); }, nb::arg("mode"),
+      nb::kw_only(), nb::arg("warn_only") = false,
+      "True: each call of an op with the same arguments gives the same bits. Ops never fail for it, so warn_only "
+      "changes nothing.");
+  m.def("are_deterministic_algorithms_enabled", &are_deterministic_algorithms_enabled,
+        "True if use_deterministic_algorithms, or else TENON_DETERMINISTIC, asks for the same bits in each call.");
   m.def(
       "synchronize", [] { tenon::synchronize(); }, nb::call_guard<Unlocked>(), "Waits for all work of all devices.");
 }

@@ -15,6 +15,8 @@ void add_generators(nb::module_& m) {
             return nb::borrow(self);
           },
           nb::arg("seed"), "Sets the seed and returns the generator.")
+      .def(
+          "initial_seed", [](const Generator& g) { return g.state().seed; }, "The last seed that was set.")
       .def("get_state",
            [](const Generator& g) {
              const RandomRange state = g.state();
@@ -26,6 +28,7 @@ void add_generators(nb::module_& m) {
             g.set_state({nb::cast<uint64_t>(state[0]), nb::cast<uint64_t>(state[1])});
           },
           nb::arg("state"));
+  m.attr("default_generator") = nb::cast(&default_generator(), nb::rv_policy::reference);
 }
 
 }  // namespace tenon::python

@@ -150,13 +150,13 @@ class PrecisionContext {
   OpenScopes<PrecisionScope> scopes_;
 };
 
+}  // namespace
+
 nb::list list_of(const TensorList& tensors) {
   nb::list list;
   for (const Tensor& each : tensors) list.append(object_of(each));
   return list;
 }
-
-}  // namespace
 
 bool grad_enabled() { return modes.empty() || modes.back()->enabled; }
 

@@ -10,11 +10,13 @@ NB_MODULE(_tenon, m) {
   add_dtypes(m);
   add_devices(m);
   add_generators(m);
+  add_autocast(m);
   const nb::object tensor_type = add_tensor(m);
   add_factories(m);
   add_ops(m, tensor_type);
   add_gradients(m);
   add_compile(m);
+  add_control_flow(m);
   add_files(m);
   add_global(m);
   add_report(m);

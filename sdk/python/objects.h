@@ -56,6 +56,8 @@ nb::object object_of(Tensor tensor);
 // The tensors in a sequence, with an undefined one for each None. Raises a Python error, whose text begins with `what`,
 // for anything else.
 TensorList tensors_of(const nb::handle& sequence, std::string_view what);
+// A Python list of the tensors.
+nb::list list_of(const TensorList& tensors);
 // A tensor with a copy of `data`, as tenon.tensor makes it: from a number, nested lists, an array or a tensor
 // (factories.cpp).
 Tensor tensor_of_data(PyObject* data, Device device);
@@ -165,12 +167,14 @@ void add_errors(nb::module_& m);
 void add_dtypes(nb::module_& m);
 void add_devices(nb::module_& m);
 void add_generators(nb::module_& m);
+void add_autocast(nb::module_& m);
 nb::object add_tensor(nb::module_& m);
 void add_factories(nb::module_& m);
 void add_dlpack(nb::class_<Tensor>& tensor);
 void add_ops(nb::module_& m, nb::handle tensor_type);
 void add_gradients(nb::module_& m);
 void add_compile(nb::module_& m);
+void add_control_flow(nb::module_& m);
 void add_files(nb::module_& m);
 void add_global(nb::module_& parent);
 void add_report(nb::module_& m);

@@ -13,6 +13,7 @@
 
 #include "core/ops/libraries.h"
 #include "primitives/text/format.h"
+#include "sdk/python/autocast.h"
 #include "sdk/python/objects.h"
 
 namespace tenon::python {
@@ -78,10 +79,34 @@ class Row {
   alignas(T) std::byte few_[kFew * sizeof(T)];  // not initialised
 };
 
+// NumPy's names of keywords, which PyTorch accepts beside its own.
+struct NumpyName {
+  std::string_view numpy, plain;
+};
+constexpr NumpyName kNumpyNames[] = {{"axis", "dim"}, {"axis", "dims"}, {"keepdims", "keepdim"}, {"x1", "input"},
+                                     {"x2", "other"}, {"x", "input"},   {"a", "input"}};
+
+bool has_parameter(const DynamicOp& op, std::string_view name) {
+  return std::any_of(op.signatures.begin(), op.signatures.end(), [&](const Signature& signature) {
+    return std::any_of(signature.parameters.begin(), signature.parameters.end(),
+                       [&](const Parameter& p) { return p.name == name; });
+  });
+}
+
+// The parameter of `op` that a caller means by the keyword `name`.
+std::string_view parameter_called(const DynamicOp& op, std::string_view name) {
+  for (const NumpyName& each : kNumpyNames) {
+    if (each.numpy != name) continue;
+    if (has_parameter(op, name)) return name;
+    if (has_parameter(op, each.plain)) return each.plain;
+  }
+  return name;
+}
+
 // The arguments of one call. Tensor arguments borrow from Python objects, which the caller holds.
 class Arguments {
  public:
-  Arguments(PyObject* const* args, size_t count, PyObject* names)
+  Arguments(const DynamicOp& op, PyObject* const* args, size_t count, PyObject* names)
       : named_(names == nullptr ? 0 : static_cast<size_t>(PyTuple_GET_SIZE(names))),
         values_(count - named_),
         keywords_(named_) {
@@ -92,7 +117,7 @@ class Arguments {
       const char* name = PyUnicode_AsUTF8AndSize(PyTuple_GET_ITEM(names, static_cast<Py_ssize_t>(i)), &size);
       if (name == nullptr) throw nb::python_error();
       add(&keywords_, args[given + i], [&](auto make) {
-        return Keyword{std::string_view(name, static_cast<size_t>(size)), make()};
+        return Keyword{parameter_called(op, std::string_view(name, static_cast<size_t>(size))), make()};
       });
     }
   }
@@ -157,8 +182,9 @@ bool always_several(const DynamicOp& op) {
 }
 
 // `named`: see OpObject::results.
-PyObject* called(const DynamicOp& op, PyTypeObject* named, PyObject* const* args, size_t count, PyObject* names) {
-  const Arguments arguments(args, count, names);
+PyObject* called_as_given(const DynamicOp& op, PyTypeObject* named, PyObject* const* args, size_t count,
+                          PyObject* names) {
+  const Arguments arguments(op, args, count, names);
   Results given = [&] {
     const Unlocked unlocked(arguments.worth_unlocking());
     return call_for_results(op, arguments.values(), arguments.keywords());
@@ -177,6 +203,19 @@ PyObject* called(const DynamicOp& op, PyTypeObject* named, PyObject* const* args
     PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), each);
   }
   return tuple;
+}
+
+// Like called_as_given, inside a block of tenon.autocast.
+[[gnu::noinline]] PyObject* called_in_block(const DynamicOp& op, PyTypeObject* named, PyObject* const* args,
+                                            size_t count, PyObject* names) {
+  CastArguments arguments;
+  return called_as_given(op, named, arguments.cast(op, args, count, names) ? arguments.args() : args, count, names);
+}
+
+PyObject* called(const DynamicOp& op, PyTypeObject* named, PyObject* const* args, size_t count, PyObject* names) {
+  if (autocast_dtype != DType::none) [[unlikely]]
+    return called_in_block(op, named, args, count, names);
+  return called_as_given(op, named, args, count, names);
 }
 
 // True for ops such as zeros, full and rand_like: a call may name a device, or the op only reads the shape of a tensor.
@@ -378,6 +417,10 @@ void add_ops(nb::module_& m, nb::handle tensor_type) {
       "function(op, *args, **kwargs) is called where no signature of the op takes the arguments; NotImplemented: it "
       "does "
       "not either.");
+  nb::list numpy_names;
+  for (const NumpyName& each : kNumpyNames)
+    numpy_names.append(nb::make_tuple(text_of(each.numpy), text_of(each.plain)));
+  m.attr("_numpy_names") = numpy_names;
   m.def(
       "_name_results",
       [](nb::handle op, nb::handle type) {

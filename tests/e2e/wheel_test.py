@@ -52,6 +52,9 @@ def main():
         assert float(re.fullmatch(r"tensor\((.*)\)\n", learned)[1]) > 0.9, learned
         model = os.path.join(source, "sdk/app/examples/demo/shapes.onnx")
         mapped = subprocess.run([*run, LINES, model], env=clean, cwd=folder, check=True, capture_output=True, text=True).stdout.split()
+        for tool in ([os.path.join(place, "bin", "tenon")], [python, "-m", "tenon"]):
+            listed = subprocess.run([*tool, "devices"], env=clean, cwd=folder, check=True, capture_output=True, text=True).stdout
+            assert "cpu" in listed, listed
         libraries = {file: os.path.join(at, file) for at, _, files in os.walk(place) for file in files if "/tenon" in at and (".so" in file or "/libexec/" in at)}
         for path in libraries.values():
             strange = [name for name in needed_by(path) if name not in libraries and not OF_THE_SYSTEM.match(name)]

@@ -183,7 +183,13 @@ Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& we
   }
   const Tensor logs = tenon::log_softmax(input, axis);
   if (is_floating(target.dtype())) {
-    require_one_shape(op, input, target);
+    const Dims& given = input.dims();
+    if (!(given == target.dims())) {
+      refuse(op,
+             "target has dtype {} and shape {}; floats are probabilities of the shape of input, {}, and classes are "
+             "integers, such as i64.",
+             dtype_name(target.dtype()), target.dims(), given);
+    }
     Tensor shares = target;
     if (label_smoothing > 0) {
       shares = target * (1 - label_smoothing) + label_smoothing / static_cast<double>(input.dim(axis));

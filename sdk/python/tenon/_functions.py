@@ -506,3 +506,28 @@ def pdist(input, p=2.0):
         _refuse(f"pdist: p must not be negative, but it is {p}.")
     rows, others = _tenon.triu_indices(input.size(0), input.size(0), 1, device=input.device)
     return _tenon.vector_norm(_tenon.index_select(input, 0, rows) - _tenon.index_select(input, 0, others), float(p), 1)
+
+
+@both
+def as_strided(input, size, stride, storage_offset=0):
+    """Returns a copy whose element [i, j, ...] is element storage_offset + i * stride[0] + j * stride[1] + ... of the
+    elements of a contiguous tensor.
+
+    Errors: InvalidArgument for a tensor that is not contiguous, for lists of different lengths, and for positions outside.
+    """
+    size, stride, offset = tuple(size), tuple(stride), storage_offset or 0
+    if len(size) != len(stride):
+        _refuse(f"as_strided: size has {len(size)} numbers and stride has {len(stride)}.")
+    if min((*size, *stride, offset), default=0) < 0:
+        _refuse(f"as_strided: size {size}, stride {stride} and storage_offset {offset} must not be negative.")
+    if not input.is_contiguous():
+        _refuse("as_strided: the tensor is not contiguous; call contiguous() first.")
+    last = offset + sum((length - 1) * step for length, step in zip(size, stride))
+    if 0 not in size and last >= input.numel():
+        _refuse(f"as_strided: position {last} is outside of the {input.numel()} elements.")
+    positions = _tenon.full((1,) * len(size), offset, dtype=_tenon.i64, device=input.device)
+    for axis, (length, step) in enumerate(zip(size, stride)):
+        shape = [1] * len(size)
+        shape[axis] = length
+        positions = positions + (_tenon.arange(0, length, device=input.device) * step).reshape(shape)
+    return _tenon.take(input.reshape(-1), positions.expand(size))

@@ -6,9 +6,22 @@ from tenon import _tenon
 from tenon._tenon import Tensor
 
 
+def plain_names(parameters, kwargs):
+    """Returns the keywords with NumPy's names, such as axis, replaced by those of the parameters: dim."""
+    for numpy_name, name in _tenon._numpy_names:
+        if numpy_name in kwargs and numpy_name not in parameters and name in parameters and name not in kwargs:
+            kwargs = {name if key == numpy_name else key: value for key, value in kwargs.items()}
+    return kwargs
+
+
 def _with_out(function):
+    code = function.__code__
+    parameters = frozenset(code.co_varnames[:code.co_argcount + code.co_kwonlyargcount])
+
     @functools.wraps(function)
     def call(*args, **kwargs):
+        if kwargs and not kwargs.keys() <= parameters:
+            kwargs = plain_names(parameters, kwargs)
         if kwargs.get("out") is None:
             kwargs.pop("out", None)
             return function(*args, **kwargs)

@@ -11,6 +11,7 @@ import math
 import threading
 
 from tenon import _tenon
+from tenon._public import plain_names
 from tenon._tenon import Tensor
 
 _SPELLINGS = {}
@@ -56,7 +57,10 @@ def _spelled(name, args, kwargs):
     function, in_place = _SPELLINGS.get(name), False
     if function is None and name.endswith("_"):
         function, in_place = _SPELLINGS.get(name[:-1]), True
-    if function is None or not _fits(function, args, kwargs):
+    if function is None:
+        return NotImplemented
+    kwargs = plain_names(_signature_of(function).parameters, kwargs)
+    if not _fits(function, args, kwargs):
         return NotImplemented
     result = function(*args, **kwargs)
     return _tenon.copy_(args[0], result) if in_place else result

@@ -2,6 +2,7 @@
 
 import collections
 import copy
+import threading
 
 from tenon import _printing, _tenon
 from tenon._tenon import Tensor
@@ -194,6 +195,24 @@ def numpy(self, *, force=False):
     if self.requires_grad and not force:
         raise _tenon.InvalidArgument("numpy(): the tensor requires a gradient, and autograd does not see writes to the array; call detach() first.")
     return numpy.asarray(self.detach())
+
+
+@method
+def __array__(self, dtype=None, copy=None):
+    """Returns the elements as a NumPy array, for libraries that ask for one. It shares the memory if neither `dtype` nor
+    `copy` prevents it.
+
+    Errors: TypeError for a dtype that NumPy does not have, such as bfloat16.
+    """
+    import numpy
+    try:
+        shared = memoryview(self.detach())
+    except (BufferError, TypeError) as error:
+        raise TypeError(f"NumPy has no dtype {self.dtype.name}; call float() on the tensor first.") from error
+    array = numpy.asarray(shared)
+    if copy is False and dtype is not None and array.dtype != dtype:
+        raise ValueError(f"a conversion from {array.dtype} to {numpy.dtype(dtype)} needs a copy, and copy is False.")
+    return numpy.array(array, dtype=dtype, copy=True) if copy else array.astype(dtype or array.dtype, copy=False)
 
 
 @method
@@ -397,9 +416,30 @@ def detach_(self):
 
 
 @method
-def softmax(self, dim=-1, *, dtype=None):
+def unfold(self, dimension, size, step):
+    """Returns all windows of `size` elements along an axis, `step` apart, as a copy. Their elements are a new last
+    axis.
+
+    Errors: InvalidArgument if size is greater than the axis, or if step is less than 1.
+    """
+    axis = _axis(self, dimension)
+    length = self.shape[axis] if self.ndim else 1
+    if not 0 <= size <= length:
+        raise _tenon.InvalidArgument(f"unfold: size is {size}; the axis has {length} elements.")
+    if step < 1:
+        raise _tenon.InvalidArgument(f"unfold: step is {step}; it must be at least 1.")
+    count = (length - size) // step + 1
+    starts = _tenon.arange(0, count, device=self.device) * step
+    positions = (starts.unsqueeze(1) + _tenon.arange(0, size, device=self.device)).reshape(-1)
+    picked = _tenon.index_select(self if self.ndim else self.reshape(1), axis, positions)
+    shape = (*picked.shape[:axis], count, size, *picked.shape[axis + 1:])
+    return _tenon.movedim(picked.reshape(shape), axis + 1, -1)
+
+
+@method
+def softmax(self, dim=-1, *, dtype=None, axis=None):
     """Returns exp(x) / sum(exp(x)) along the axis dim."""
-    return _tenon.softmax(self, dim, dtype=dtype)
+    return _tenon.softmax(self, dim if axis is None else axis, dtype=dtype)
 
 
 @method
@@ -434,6 +474,48 @@ def __rdiv__(self, other):
     return other / self
 
 
+# ---- devices ----
+
+def _kind_of_device(self):
+    """The kind of the device, such as "cpu" or "cuda"."""
+    return str(self).partition(":")[0]
+
+
+def _number_of_device(self):
+    """The number of the device among those of its kind."""
+    return int(str(self).partition(":")[2] or 0)
+
+
+_outer_devices = threading.local()
+
+
+def _enter_device(self):
+    """Makes new tensors of this thread on the device, until the end of the `with` block."""
+    _outer_devices.__dict__.setdefault("stack", []).append(_tenon.Device.current())
+    _tenon.set_device(self)
+    return self
+
+
+def _leave_device(self, *error):
+    _tenon.set_device(_outer_devices.stack.pop())
+
+
+_tenon.Device.type, _tenon.Device.index = property(_kind_of_device), property(_number_of_device)
+_tenon.Device.__enter__, _tenon.Device.__exit__ = _enter_device, _leave_device
+
+
+@method
+def cuda(self, device=None):
+    """Returns the tensor on a CUDA device, by default on the first."""
+    return self.to("cuda:0" if device is None else f"cuda:{device}" if isinstance(device, int) else device)
+
+
+@getter
+def is_cuda(self):
+    """True if the tensor lies on a CUDA device."""
+    return self.device.type == "cuda"
+
+
 # ---- functions ----
 
 def promote_types(type1, type2):
@@ -450,6 +532,20 @@ def as_tensor(data, *, dtype=None, device=None):
     except (TypeError, ValueError):
         return _tenon.tensor(data, dtype=dtype, device=device)
     return made.to(dtype=dtype, device=device)
+
+
+def get_default_dtype():
+    """The dtype of new tensors of Python's floats: always f32."""
+    return _tenon.f32
+
+
+def set_default_dtype(d):
+    """Accepts f32, the dtype of new tensors of Python's floats.
+
+    Errors: Unsupported for another dtype; pass dtype= to the calls that create tensors.
+    """
+    if d is not _tenon.f32:
+        raise _tenon.Unsupported(f"set_default_dtype: the default dtype is always float32; pass dtype={d} where tensors are created.")
 
 
 def is_tensor(object):

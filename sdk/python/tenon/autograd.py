@@ -438,7 +438,8 @@ def hessian(function: Callable[..., Any], inputs: Any, create_graph: bool = Fals
 
 def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Returns function(*args) without saving intermediate values for backward. Backward runs the function again."""
-    flat = [each for each in args if isinstance(each, Tensor)]
+    from tenon.amp import like_now
+    flat, function = [each for each in args if isinstance(each, Tensor)], like_now(function)
 
     def rebuilt(tensors: Any) -> Any:
         given = iter(tensors)

@@ -31,9 +31,11 @@ class _Program:
     """The recordings for one structure of arguments and one state of Python."""
 
     def __init__(self, function, options, structure):
-        from tenon._guards import Guards  # imported at the first call, since it loads modules that few programs need
+        from tenon._guards import ATTRIBUTES, Guards  # imported at the first call, since it loads modules that few programs need
+        from tenon.amp import block
         self._function, self._name, self._structure = function, options["name"], structure
         self._guards, self._results, self._runs = Guards(), None, 0
+        self._guards.note(ATTRIBUTES, block, "dtype", block.dtype)
         program = weakref.ref(self)  # weak, since Python's garbage collector does not see references that C++ holds
         self._list = _tenon._compile(lambda tensors: program()._run(tensors), **options)
         self.change, self.stats, self.memory = self._guards.change, self._list.stats, self._list.memory
@@ -185,7 +187,12 @@ class Compiled:
         return [row for program in self._all() for row in program.memory()]
 
 
-def compile(function=None, *, name=None, exact=False, whole=True, check=True, fuse=None, recompute=True, memory_limit=None, frozen=()):
+_MODES = (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+_BACKENDS = (None, "tenon", "inductor", "eager")
+
+
+def compile(function=None, *, name=None, exact=False, whole=None, check=True, fuse=None, recompute=True, memory_limit=None, frozen=(),
+            fullgraph=None, dynamic=None, backend=None, mode=None, options=None, disable=False):
     """Records a function at its first call and runs it as one program from then on. Also a decorator.
 
     A program serves all calls with arguments of the same structure, of every size that did not influence the recording.
@@ -205,7 +212,7 @@ def compile(function=None, *, name=None, exact=False, whole=True, check=True, fu
 
     Args:
         exact: results have the same bits as an eager run.
-        whole: False lets the function read elements of tensors. It then runs in parts.
+        whole: False lets the function read elements of tensors. It then runs in parts. True is the default.
         check: also records the second call, and raises an error that says where both recordings differ.
         fuse: True or False decides if ops are joined into one kernel; None leaves it to TENON_FUSE.
         recompute: computes cheap values again instead of keeping them.
@@ -213,15 +220,33 @@ def compile(function=None, *, name=None, exact=False, whole=True, check=True, fu
             outside. Values are computed again until they fit. If they cannot, an error names the least limit.
         frozen: tensors from outside that are constants. A later write to one is an error.
         name: a name for messages; by default the name of the function.
+        fullgraph: PyTorch's name of `whole`.
+        dynamic, mode: accepted and ignored: one recording serves all sizes, and kernels are tuned in the background.
+        backend: "tenon" or "inductor" compile; "eager" returns the function itself, as disable=True does.
+        options: must be None or empty.
+
+    Errors: InvalidArgument for another mode or backend, and for options.
 
     Example:
         >>> double = tenon.compile(lambda x: x * 2)
         >>> double(tenon.tensor([1.0, 2.0]))
         tensor([2., 4.])
     """
+    if mode not in _MODES:
+        raise _tenon.InvalidArgument(f"compile(): there is no mode {mode!r}; the modes are {', '.join(map(repr, _MODES[1:]))}.")
+    if backend not in _BACKENDS:
+        raise _tenon.InvalidArgument(f"compile(): there is no backend {backend!r}; the backends are {', '.join(map(repr, _BACKENDS[1:]))}.")
+    if options:
+        raise _tenon.InvalidArgument(f"compile(): there are no options such as {next(iter(options))!r}; see the arguments in help(tenon.compile).")
+    if whole is not None and fullgraph is not None and whole is not fullgraph:
+        raise _tenon.InvalidArgument("compile(): whole and fullgraph mean the same, and they differ.")
+    whole = fullgraph if whole is None else whole
     if function is None:
         return functools.partial(compile, name=name, exact=exact, whole=whole, check=check, fuse=fuse, recompute=recompute,
-                                 memory_limit=memory_limit, frozen=frozen)
+                                 memory_limit=memory_limit, frozen=frozen, backend=backend, disable=disable)
+    if disable or backend == "eager":
+        return function
+    whole = whole is not False
     called = name or getattr(function, "__name__", type(function).__name__)
     return Compiled(function, {"name": called, "exact": exact, "whole": whole, "check": check, "fuse": fuse, "recompute": recompute,
                                "memory_limit": memory_limit or 0, "frozen": list(frozen)})

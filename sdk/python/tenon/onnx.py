@@ -188,6 +188,17 @@ def _recorded_call(compiled: compiling.Compiled) -> tuple[tuple[Any, ...], dict[
     return args, kwargs
 
 
+def _refuse_training(function: Any) -> None:
+    """Raises an error if a module has a layer that computes something else in training."""
+    from tenon import nn
+    from tenon.nn import activation, normalization
+    for name, module in function.named_modules() if isinstance(function, nn.Module) else ():
+        differs = isinstance(module, (activation._Dropout, activation.RReLU, normalization._BatchNorm)) or getattr(module, "dropout", 0)
+        if module.training and differs:
+            raise _tenon.InvalidArgument(f"export: the module is in training mode, in which {name or 'it'} ({type(module).__name__}) computes "
+                                         "something else. Call eval() on the module first.")
+
+
 def export(function: Any, path: str | os.PathLike[str], args: Any = None, kwargs: dict[str, Any] | None = None, *,
            input_names: list[str] | None = None, output_names: list[str] | None = None, dynamic_axes: dict[str, Any] | None = None) -> None:
     """Writes a function of tensors, such as a module, as an ONNX model of opset 17.
@@ -227,6 +238,7 @@ def export(function: Any, path: str | os.PathLike[str], args: Any = None, kwargs
             raise _tenon.InvalidArgument("export: the function gives no tensor.")
         return made
 
+    _refuse_training(called)
     state = getattr(called, "state_dict", None)
     written = _onnx._export(run, tensors, name=getattr(called, "__name__", type(called).__name__),
                             inputs=list(input_names) if input_names is not None else _names_of(called, args, kwargs),

@@ -148,7 +148,9 @@ def main():
         claim("It can run on cpu:0." in run("check", model).stdout, "check should say that the model can run")
         claim('"refusals": []' in run("check", model, "--json").stdout, "check should say so in JSON")
         check_strings(folder, run, claim, refused)
-        refused(["Input 'x', f32[batch, 3], is missing", "--input x=random"], "run", model)
+        alone = run("run", model)
+        claim("input 'x', f32[batch, 3], is random; --input x=FILE.npy gives it, --dim batch=N sets" in alone.stderr, "run without inputs: " + alone.stderr)
+        claim("mean" in alone.stdout, "run without inputs: " + alone.stdout)
         refused(["must be f32[batch, 3], but f32[3, 4] was given"], "run", model, "--input", "x=random:3x4")
         refused(["The model has no input 'q'; its inputs are 'x'. Input 'x', f32[batch, 3], is missing.", "--input x=random"],
                 "run", model, "--input", "q=random")
@@ -186,7 +188,8 @@ def main():
                 shown = done.stdout + done.stderr
                 claim(not any(c in shown for c in "\x1b\u202e\x07") and "\\n\\x1b[31m\\u202e\\x07" in shown,
                       f"{arguments}: names should only show, but: {shown!r}")
-            refused([f"Input 'x\\n\\x1b[31m\\u202e\\x07'"] if code == 0 else ["node 0 (node\\n"], "run", evil)
+            named = ["input 'x\\n\\x1b[31m\\u202e\\x07', f32", "--dim d\\n\\x1b[31m\\u202e\\x07=N"] if code == 0 else ["node 0 (node\\n"]
+            refused(named, "run", evil, code=code)
         product = folder / "graph_product.onnx"
         make_product(product)
         plain = run("graph", product, "--pass", "none").stdout

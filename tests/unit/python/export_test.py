@@ -343,12 +343,18 @@ class Exports(unittest.TestCase):
         tenon.onnx.export(both, self.path, (x, 3))
         np.testing.assert_allclose(np.asarray(tenon.onnx.load(self.path)(x)), np.asarray(x) ** 3, rtol=1e-5)
 
+    def test_a_module_in_training_is_refused(self):
+        for layer in (nn.Dropout(0.5), nn.BatchNorm1d(3)):
+            net = nn.Sequential(nn.Linear(3, 3), layer)
+            with self.assertRaisesRegex(tenon.InvalidArgument, rf"1 \({type(layer).__name__}\).*Call eval\(\)"):
+                tenon.onnx.export(net, self.path, tenon.ones(2, 3))
+
     def test_what_is_refused_gets_a_sentence(self):
         x = tenon.ones(4, 6)
         for function, args, error, sentence in (
                 (lambda x: tenon.lgamma(x) + tenon.linalg_inv(x @ x.T).sum(), x, tenon.Unsupported, r"2 kinds of ops(.|\n)*lgamma: opset 17(.|\n)*linalg_inv: opset 17"),
-                (nn.Dropout(0.5), x, tenon.Unsupported, "draws random numbers"),
-                (nn.BatchNorm1d(6), x, tenon.Unsupported, "writes a tensor from outside"),
+                (lambda x: nn.functional.dropout(x), x, tenon.Unsupported, "draws random numbers"),
+                (lambda x, state=tenon.zeros(4, 6): state.add_(x), x, tenon.Unsupported, "writes a tensor from outside"),
                 (lambda x: x * x.sum().item(), x, tenon.InvalidArgument, "lets the host see"),
                 (lambda x: 3, x, tenon.InvalidArgument, "gives no tensor"), (lambda x: x, 3, tenon.InvalidArgument, "no argument is a tensor"),
                 (lambda x: 1 / 0, x, ZeroDivisionError, "zero"), (3, x, TypeError, "first argument is 3"), (abs, None, TypeError, "args is missing")):

@@ -10,6 +10,7 @@ import pickle
 import sys
 import tempfile
 import unittest
+import warnings
 
 import numpy as np
 import tenon
@@ -405,6 +406,17 @@ class Modules(unittest.TestCase):
         self.assertEqual([name for name, _ in nn.ParameterDict({"x": tenon.ones(1)}).named_parameters()], ["x"])
         named = nn.Sequential({"in": nn.Linear(1, 1), "out": nn.Linear(1, 1)})
         self.assertEqual([name for name, _ in named.named_children()], ["in", "out"])
+
+    def test_losses_of_unlike_arguments_say_so(self):
+        F = nn.functional
+        for loss in (F.mse_loss, F.l1_loss, F.smooth_l1_loss, F.huber_loss):
+            with self.assertWarnsRegex(UserWarning, r"input has shape \[4, 1\] and target \[4\]"):
+                loss(tenon.zeros(4, 1), tenon.zeros(4))
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                loss(tenon.zeros(4), tenon.zeros(4))
+        with self.assertRaisesRegex(tenon.InvalidArgument, r"target has dtype f32 and shape \[2\].*classes are integers"):
+            F.cross_entropy(tenon.zeros(2, 3), tenon.zeros(2))
 
     def test_dropout_keeps_the_mean(self):
         tenon.manual_seed(0)

@@ -406,6 +406,20 @@ class Readme(unittest.TestCase):
 
 
 class Machine(unittest.TestCase):
+    def test_the_package_runs_the_tool(self):
+        done = subprocess.run([sys.executable, "-m", "tenon", "devices"], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("cpu:0", done.stdout)
+
+    def test_absent_names_say_what_to_use(self):
+        for name in tenon._absent.absent:
+            with self.assertRaisesRegex(AttributeError, f"^tenon has no {name}; "):
+                getattr(tenon, name).anything
+        self.assertFalse(tenon.backends.mps.is_available())
+        self.assertTrue(tenon.backends.mkldnn.is_available())
+        with self.assertRaisesRegex(AttributeError, "the flags here are"):
+            tenon.backends.cudnn.nonsense = True
+
     def test_devices_are_listed(self):
         names = {each.spelling: each for each in tenon.devices()}
         self.assertIn("cpu:0", names)

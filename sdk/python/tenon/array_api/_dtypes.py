@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 from typing import Any, Union
 
 import tenon
-from tenon import Device, DType, Tensor
+from tenon import Device, DType, Tensor, finfo, iinfo
 
 __all__ = ["astype", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]
 
@@ -20,54 +19,6 @@ FLOATING = {"float32": tenon.float32, "float64": tenon.float64}
 KINDS: dict[str, dict[str, DType]] = {
     "bool": {"bool": tenon.bool}, "signed integer": SIGNED, "unsigned integer": UNSIGNED, "integral": {**SIGNED, **UNSIGNED},
     "real floating": FLOATING, "complex floating": {}, "numeric": {**SIGNED, **UNSIGNED, **FLOATING}}
-
-# Bits of the exponent and of the fraction of each float dtype.
-_LAYOUTS = {"f16": (5, 10), "bf16": (8, 7), "f32": (8, 23), "f64": (11, 52)}
-
-
-@dataclass(frozen=True)
-class finfo:
-    """Limits of a float dtype: bits, the distance from 1 to the next number, min and max, the least normal number."""
-
-    bits: int
-    eps: float
-    max: float
-    min: float
-    smallest_normal: float
-    dtype: DType
-
-    def __init__(self, type: Union[DType, Tensor], /) -> None:
-        dtype = dtype_of(type)
-        if dtype.name not in _LAYOUTS:
-            raise TypeError(f"finfo: {dtype!r} is not a float of 16 bits or more.")
-        exponent, fraction = _LAYOUTS[dtype.name]
-        bias = 2 ** (exponent - 1) - 1
-        greatest = (2.0 - 2.0**-fraction) * 2.0**bias
-        _fill(self, dtype.bits, 2.0**-fraction, greatest, -greatest, 2.0 ** (1 - bias), dtype)
-
-
-@dataclass(frozen=True)
-class iinfo:
-    """Limits of an integer dtype: bits, min and max."""
-
-    bits: int
-    max: int
-    min: int
-    dtype: DType
-
-    def __init__(self, type: Union[DType, Tensor], /) -> None:
-        dtype = dtype_of(type)
-        if kind_of(dtype) not in ("signed integer", "unsigned integer"):
-            raise TypeError(f"iinfo: {dtype!r} is not an integer dtype.")
-        signed = kind_of(dtype) == "signed integer"
-        greatest = 2 ** (dtype.bits - signed) - 1
-        _fill(self, dtype.bits, greatest, -greatest - 1 if signed else 0, dtype)
-
-
-def _fill(info: Any, *values: Any) -> None:
-    for name, value in zip(info.__dataclass_fields__, values):
-        object.__setattr__(info, name, value)
-
 
 def dtype_of(value: Union[DType, Tensor]) -> DType:
     """Returns the dtype of a tensor. Returns a dtype unchanged."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import math
+import warnings
 from typing import Any, Callable, Sequence, Union
 
 import tenon
@@ -899,23 +900,33 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
 
 # ---- losses ----
 
+def _warn_of_broadcast(loss: str, input: Tensor, target: Tensor) -> None:
+    if input.ndim != target.ndim or input.shape != target.shape:
+        warnings.warn(f"{loss}: input has shape {list(input.shape)} and target {list(target.shape)}, so each is repeated to match the other, "
+                      "which is rarely meant. Give both the same shape.", stacklevel=3)
+
+
 def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
-    """Squared error (input - target) ** 2. input and target have the same shape."""
+    """Squared error (input - target) ** 2. input and target have the same shape; a warning says if they do not."""
+    _warn_of_broadcast("mse_loss", input, target)
     return tenon.mse_loss(input, target, reduction=reduction)
 
 
 def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """Absolute error |input - target|. input and target have the same shape."""
+    _warn_of_broadcast("l1_loss", input, target)
     return tenon.l1_loss(input, target, reduction=reduction)
 
 
 def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """With d = |input - target|: d ** 2 / (2 * beta) where d < beta, else d - beta / 2 (Girshick 2015)."""
+    _warn_of_broadcast("smooth_l1_loss", input, target)
     return tenon.smooth_l1_loss(input, target, reduction=reduction, beta=beta)
 
 
 def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0) -> Tensor:
     """With d = |input - target|: d ** 2 / 2 where d < delta, else delta * (d - delta / 2) (Huber 1964)."""
+    _warn_of_broadcast("huber_loss", input, target)
     return tenon.huber_loss(input, target, reduction=reduction, delta=delta)
 
 
