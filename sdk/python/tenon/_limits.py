@@ -73,7 +73,7 @@ class finfo(_Limits):
 class iinfo(_Limits):
     """Limits of an integer dtype: bits, min, max and dtype.
 
-    Errors: TypeError for a dtype that is no integer.
+    Errors: TypeError for a dtype that is not an integer.
 
     Example:
         >>> tenon.iinfo(tenon.int8).max
