@@ -432,6 +432,8 @@ def unfold(self, dimension, size, step):
     starts = _tenon.arange(0, count, device=self.device) * step
     positions = (starts.unsqueeze(1) + _tenon.arange(0, size, device=self.device)).reshape(-1)
     picked = _tenon.index_select(self if self.ndim else self.reshape(1), axis, positions)
+    if not self.ndim:
+        return picked  # its only window
     shape = (*picked.shape[:axis], count, size, *picked.shape[axis + 1:])
     return _tenon.movedim(picked.reshape(shape), axis + 1, -1)
 
