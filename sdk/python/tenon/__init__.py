@@ -13,6 +13,7 @@ from tenon._functions import *
 from tenon._statistics import *
 from tenon import _later, _packages, _printing, autograd
 from tenon._printing import set_printoptions
+from tenon._random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from tenon.autograd import enable_grad, inference_mode, no_grad, precision, set_grad_enabled
 from tenon.compiling import compile
 from tenon.files import load, save
@@ -26,5 +27,5 @@ newaxis = None
 half, float, double, short, int, long = float16, float32, float64, int16, int32, int64
 
 # Modules that many programs do not need are loaded on first use.
-nn, optim, onnx, array_api, global_, linalg, fft, special, signal = (
-    _later.Later("tenon." + name) for name in ("nn", "optim", "onnx", "array_api", "global_", "linalg", "fft", "special", "signal"))
+nn, optim, onnx, array_api, global_, linalg, fft, special, signal, utils = (
+    _later.Later("tenon." + name) for name in ("nn", "optim", "onnx", "array_api", "global_", "linalg", "fft", "special", "signal", "utils"))

@@ -197,6 +197,18 @@ def numpy(self, *, force=False):
 
 
 @method
+def __array__(self, dtype=None, copy=None):
+    """Returns a NumPy array, over the same memory if the dtype is the same. pandas looks for this method."""
+    import numpy
+    array = numpy.asarray(memoryview(self.detach()))
+    if dtype is None or array.dtype == dtype:
+        return array.copy() if copy else array
+    if copy is False:
+        raise ValueError(f"__array__: a tensor of {self.dtype.name} has no memory of {dtype} that an array could share.")
+    return array.astype(dtype)
+
+
+@method
 def __repr__(self):
     return _printing.to_text(self)
 
