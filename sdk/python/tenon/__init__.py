@@ -36,5 +36,5 @@ set_default_device, get_default_device = set_device, device.current
 
 # Modules that many programs do not need are loaded on first use.
 globals().update((name, _later.Later("tenon." + name)) for name in (
-    "array_api", "backends", "cuda", "fft", "global_", "linalg", "nn", "onnx", "optim", "signal", "special"))
+    "array_api", "backends", "cuda", "fft", "global_", "linalg", "nn", "onnx", "optim", "signal", "special", "utils"))
 globals().update(_absent.absent)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import Any, Iterator
+from typing import Any, Iterator, Sequence
 
 from tenon import _tenon
-from tenon._tenon import Tensor, default_generator
+from tenon._tenon import Tensor
 
+Generator: Any = _tenon.Generator
+default_generator: Any = _tenon.default_generator
 _MASK = 2**64 - 1
 
 
@@ -19,14 +21,30 @@ def manual_seed(seed: int) -> Any:
 
 def seed() -> int:
     """Seeds the default generator with a random number from the system, and returns the number."""
-    number = int.from_bytes(os.urandom(8), "little")
-    default_generator.manual_seed(number)
-    return number
+    return int(default_generator.seed())
 
 
 def initial_seed() -> int:
     """Returns the seed of the default generator."""
     return int(default_generator.initial_seed())
+
+
+def _seed(self: Any) -> int:
+    """Seeds the generator with a random number from the system, and returns the number."""
+    number = int.from_bytes(os.urandom(8), "little")
+    self.manual_seed(number)
+    return number
+
+
+def generator_at(state: Sequence[int]) -> Any:
+    """Returns a Generator with the state that Generator.get_state returned."""
+    made = Generator()
+    made.set_state(tuple(state))
+    return made
+
+
+Generator.seed = _seed
+Generator.__reduce__ = lambda self: (generator_at, (self.get_state(),))
 
 
 def get_rng_state() -> Tensor:

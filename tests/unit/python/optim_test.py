@@ -4,6 +4,7 @@ usage: optim_test.py OP_RUNNER (not used)"""
 
 import copy
 import importlib.util
+import io
 import itertools
 import pathlib
 import pickle
@@ -67,14 +68,19 @@ def parameters_of(package, dtype="float64"):
     return [package.tensor(each, dtype=getattr(package, dtype), requires_grad=True) for each in (rng.standard_normal((4, 3)), rng.standard_normal(5))]
 
 
+def take_steps(package, p, optimizer, numbers):
+    for step in numbers:
+        optimizer.zero_grad()
+        loss_of(p, package, step).backward()
+        optimizer.step()
+
+
 def steps(package, text, count=STEPS):
     """The parameters after each step."""
     p = parameters_of(package)
     optimizer = eval("optim." + text, {"optim": package.optim, "p": p})
     for step in range(count):
-        optimizer.zero_grad()
-        loss_of(p, package, step).backward()
-        optimizer.step()
+        take_steps(package, p, optimizer, [step])
         yield [np.array(each.detach()) for each in p]
 
 
@@ -100,6 +106,24 @@ class AgainstPyTorch(unittest.TestCase):
                 counts.append([float(optimizer.state[each]["step"]) if "step" in optimizer.state[each] else None for each in p])
             with self.subTest(optimizer=text):
                 self.assertEqual(*counts)
+
+    def test_states_of_pytorch_go_on_here(self):
+        for text in OPTIMIZERS:
+            with self.subTest(optimizer=text):
+                near = 1e-5 if text.startswith("ASGD") else 1e-10
+                theirs = parameters_of(torch)
+                file, other = io.BytesIO(), eval("optim." + text, {"optim": torch.optim, "p": theirs})
+                take_steps(torch, theirs, other, range(5))
+                torch.save({"parameters": theirs, "optimizer": other.state_dict()}, file)
+                file.seek(0)
+                loaded = tenon.load(file)
+                ours = loaded["parameters"]
+                optimizer = eval("optim." + text.replace("lr=0.05", "lr=7"), {"optim": optim, "p": ours})
+                optimizer.load_state_dict(loaded["optimizer"])
+                take_steps(torch, theirs, other, range(5, 10))
+                take_steps(tenon, ours, optimizer, range(5, 10))
+                for a, b in zip(ours, theirs):
+                    np.testing.assert_allclose(np.asarray(a.detach()), b.detach().numpy(), rtol=near, atol=near / 100)
 
     def test_lbfgs(self):
         def after(package, settings):
@@ -185,6 +209,45 @@ class AgainstPyTorch(unittest.TestCase):
 
 
 class Optimizers(unittest.TestCase):
+    def saved(self, state):
+        file = io.BytesIO()
+        tenon.save(state, file)
+        file.seek(0)
+        return tenon.load(file)
+
+    def test_states_are_saved_and_loaded(self):
+        for text in [*OPTIMIZERS, "NAdam(p, lr=0.1)", "Adafactor(p, lr=0.1)", "Adam(p, lr=0.05, capturable=True)"]:
+            with self.subTest(optimizer=text):
+                p = parameters_of(tenon)
+                optimizer = eval("optim." + text)
+                take_steps(tenon, p, optimizer, range(5))
+                loaded = self.saved({"parameters": p, "optimizer": optimizer.state_dict()})
+                q = loaded["parameters"]
+                other = eval("optim." + text.replace("(p", "(q").replace("p[", "q["))
+                other.load_state_dict(loaded["optimizer"])
+                for parameters, each in ((p, optimizer), (q, other)):
+                    take_steps(tenon, parameters, each, range(5, 9))
+                for a, b in zip(p, q):
+                    np.testing.assert_array_equal(np.asarray(a.detach()), np.asarray(b.detach()))
+
+    def test_states_of_schedules_are_saved_and_loaded(self):
+        for text in [*SCHEDULES, "ReduceLROnPlateau(o, patience=2, cooldown=1)"]:
+            with self.subTest(schedule=text), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                pairs, rates = [], []
+                for _ in range(2):
+                    p = parameters_of(tenon)
+                    o = optim.SGD([{"params": p[:1]}, {"params": p[1:], "lr": 0.3}], lr=0.1, momentum=0.9)
+                    pairs.append((o, eval(text, {**vars(optim.lr_scheduler), "o": o})))
+                metric = [1.0] if "Plateau" in text else []
+                for _ in range(7):
+                    pairs[0][1].step(*metric)
+                for old, new in zip(*pairs):
+                    new.load_state_dict(self.saved(old.state_dict()))
+                for o, schedule in pairs:
+                    rates.append([(schedule.step(*metric), [(group["lr"], group["momentum"]) for group in o.param_groups]) for _ in range(STEPS)])
+                self.assertEqual(*rates)
+
     def test_state_goes_on_where_it_was(self):
         for text in ("SGD(p, lr=0.05, momentum=0.9)", "Adam(p, lr=0.05)", "RMSprop(p, lr=0.01, momentum=0.5)", "Adagrad(p)", "Adam(p, lr=0.05, capturable=True)"):
             with self.subTest(optimizer=text):

@@ -22,7 +22,19 @@ def _set(group: dict[str, Any], lr: float) -> None:
         group["lr"] = lr
 
 
-class LRScheduler:
+class _Kept:
+    """A schedule whose state is its attributes."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Returns the settings and the number of steps."""
+        return {name: value for name, value in self.__dict__.items() if name != "optimizer" and not callable(value)}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Restores what state_dict returned."""
+        self.__dict__.update(state_dict)
+
+
+class LRScheduler(_Kept):
     """Base class of schedules. Subclasses define `_rate`, which returns the rate of a group after `epoch` steps.
 
     Creating a schedule sets the first rate. last_epoch is the number of the last step when training is resumed,
@@ -57,14 +69,6 @@ class LRScheduler:
     def get_last_lr(self) -> list[float]:
         """Returns the current rate of each group."""
         return self._last_lr
-
-    def state_dict(self) -> dict[str, Any]:
-        """Returns the settings and the number of steps."""
-        return {name: value for name, value in self.__dict__.items() if name != "optimizer" and not callable(value)}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restores what state_dict returned."""
-        self.__dict__.update(state_dict)
 
 
 class LambdaLR(LRScheduler):
@@ -383,8 +387,18 @@ class SequentialLR:
         """Returns the current rate of each group."""
         return self._last_lr
 
+    def state_dict(self) -> dict[str, Any]:
+        """Returns the number of steps and the state of each schedule."""
+        return {"_milestones": self._milestones, "last_epoch": self.last_epoch, "_last_lr": self._last_lr, "_schedulers": [each.state_dict() for each in self._schedulers]}
 
-class ReduceLROnPlateau:
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Restores what state_dict returned."""
+        self._milestones, self.last_epoch, self._last_lr = (state_dict[name] for name in ("_milestones", "last_epoch", "_last_lr"))
+        for each, state in zip(self._schedulers, state_dict["_schedulers"]):
+            each.load_state_dict(state)
+
+
+class ReduceLROnPlateau(_Kept):
     """Multiplies the rates by `factor` when a metric, such as a loss, has not improved for more than `patience` steps.
 
     Args:

@@ -183,7 +183,7 @@ class Optimizer:
                 "param_groups": [{**group, "params": [numbers[each] for each in group["params"]]} for group in self.param_groups]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restores what state_dict returned. Tensors are copied and take the dtype of their parameter."""
+        """Restores what state_dict returned, here or in PyTorch. Tensors are copied and take the dtype of their parameter."""
         given = state_dict["param_groups"]
         if [len(group["params"]) for group in given] != [len(group["params"]) for group in self.param_groups]:
             raise ValueError("loaded state dict has a different number of parameter groups, or a group of another size")
@@ -191,11 +191,15 @@ class Optimizer:
             group.update({name: copy.deepcopy(value) for name, value in other.items() if name != "params"})
         places = {number: parameter for group, other in zip(self.param_groups, given) for parameter, number in zip(group["params"], other["params"])}
 
+        groups = {parameter: group for group in self.param_groups for parameter in group["params"]}
+
         def taken(name: str, value: Any, parameter: Tensor) -> Any:
             if isinstance(value, Tensor) and value is self.state.get(parameter, {}).get(name):
                 return value  # the optimiser's own tensor, which a compiled step may use
             if not isinstance(value, Tensor):
                 return copy.deepcopy(value)
+            if value.ndim == 0 and isinstance(own := self._start(parameter, groups[parameter]).get(name), (int, float)):
+                return type(own)(value.item())  # PyTorch keeps it in a tensor
             made = value.detach().clone()
             return made if name == "step" else made.to(parameter.dtype if made.is_floating_point() else made.dtype).to(parameter.device)
         self.state = {places[number]: {name: taken(name, value, places[number]) for name, value in state.items()} for number, state in state_dict["state"].items()}
