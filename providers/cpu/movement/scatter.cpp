@@ -19,6 +19,7 @@
 #include "providers/cpu/movement/coordinates.h"
 #include "providers/cpu/movement/movement.h"
 #include "providers/cpu/movement/pick.h"
+#include "providers/cpu/movement/shared_axes.h"
 #include "providers/cpu/movement/strided_copy.h"
 #include "providers/cpu/rows/row.h"
 #include "providers/cpu/simd/copy_bytes.h"
@@ -26,59 +27,6 @@
 
 namespace tenon::provider::cpu {
 namespace {
-
-// A step or an offset in each operand, in elements. `places` are the positions: DST, or the workspace.
-struct Steps {
-  int64_t updates = 0, indices = 0, places = 0, src = 0;
-
-  Steps operator*(int64_t n) const { return {updates * n, indices * n, places * n, src * n}; }
-  Steps operator+(const Steps& b) const {
-    return {updates + b.updates, indices + b.indices, places + b.places, src + b.src};
-  }
-  bool operator==(const Steps&) const = default;
-};
-
-// Axes that all operands share, in row-major order. Adjacent axes are merged if every operand walks them alike.
-struct SharedAxes {
-  int32_t rank = 0;
-  int64_t dims[2 * EP_MAX_RANK];
-  Steps steps[2 * EP_MAX_RANK];
-
-  void add(int64_t dim, const Steps& step) {
-    if (dim == 1) return;
-    if (rank > 0 && steps[rank - 1] == step * dim) {
-      dims[rank - 1] *= dim;
-      steps[rank - 1] = step;
-      return;
-    }
-    dims[rank] = dim;
-    steps[rank++] = step;
-  }
-  void add(const SharedAxes& more) {
-    for (int32_t k = 0; k < more.rank; ++k) add(more.dims[k], more.steps[k]);
-  }
-  void remove(int32_t axis) {
-    --rank;
-    std::copy(dims + axis + 1, dims + rank + 1, dims + axis);
-    std::copy(steps + axis + 1, steps + rank + 1, steps + axis);
-  }
-  int64_t count() const {
-    int64_t product = 1;
-    for (int32_t k = 0; k < rank; ++k) product *= dims[k];
-    return product;
-  }
-  Steps offset(int64_t index) const {
-    Steps sum;
-    for (int32_t k = rank - 1; k > 0; --k) {
-      sum = sum + steps[k] * (index % dims[k]);
-      index /= dims[k];
-    }
-    return rank == 0 ? sum : sum + steps[0] * index;
-  }
-  // The length of the last axis, and its steps; 1 and no steps if there is no axis.
-  int64_t last_dim() const { return rank == 0 ? 1 : dims[rank - 1]; }
-  Steps last_steps() const { return rank == 0 ? Steps() : steps[rank - 1]; }
-};
 
 // The updates as [outer, along, inner]. `along` are the axes of INDICES for scatter of slices, else the axis of DST.
 struct Walk {
@@ -89,7 +37,7 @@ struct Walk {
   // True if the updates of one index are contiguous, and so are the positions that they address.
   bool has_rows() const {
     const Steps steps = inner.last_steps();
-    return inner.rank == 0 || (inner.rank == 1 && steps.updates == 1 && steps.places == 1);
+    return inner.rank == 0 || (inner.rank == 1 && steps.taken == 1 && steps.whole == 1);
   }
 };
 
@@ -211,13 +159,13 @@ class ScatterPrimitive final : public ep_primitive {
     convert(launch, copies ? dst : src, copies ? address_of(launch.operands[0]) : address(launch, src_), true);
   }
 
-  // The axes of an operand, as `updates`, and of the workspace, as `places`.
+  // The axes of an operand, as `taken`, and of the workspace, as `whole`.
   static SharedAxes with_workspace(const OperandShape& given) {
     SharedAxes axes;
     int64_t step = axes_of(given, ~0U, true).count();
     for (int32_t k = 0; k < given.rank; ++k) {
       step /= given.dims[k];
-      axes.add(given.dims[k], {.updates = given.strides[k], .places = step});
+      axes.add(given.dims[k], {.taken = given.strides[k], .whole = step});
     }
     return axes;
   }
@@ -228,7 +176,7 @@ class ScatterPrimitive final : public ep_primitive {
   void convert(const ep_launch& launch, const OperandShape& given, const char* operand, bool reads) const {
     constexpr int64_t longest = 4096;
     const SharedAxes axes = with_workspace(given);
-    const int64_t length = axes.last_dim(), stride = axes.last_steps().updates;
+    const int64_t length = axes.last_dim(), stride = axes.last_steps().taken;
     const int64_t lines = axes.count() / length, pieces = (length + longest - 1) / longest;
     char* const room = address_of(launch.workspace);
     parallel(device->threads, lines * length, [&](int32_t part, int32_t parts) {
@@ -237,7 +185,7 @@ class ScatterPrimitive final : public ep_primitive {
         const int64_t line = unit / pieces, begin = length * (unit % pieces) / pieces;
         const int64_t n = length * (unit % pieces + 1) / pieces - begin;
         char* const values = room + (line * length + begin) * format_.compute_size;
-        const char* const at = operand + (axes.offset(line * length).updates + begin * stride) * size_;
+        const char* const at = operand + (axes.offset(line * length).taken + begin * stride) * size_;
         if (reads) {
           format_.read(values, 1, at, stride, n);
         } else {
@@ -258,7 +206,7 @@ class ScatterPrimitive final : public ep_primitive {
     walk.stride = places.strides[at_.axis];
     for (int32_t k = 0; k < updates.rank; ++k) {
       Steps steps;
-      steps.updates = updates.strides[k];
+      steps.taken = updates.strides[k];
       if (k >= at_.axis && k < at_.axis + along) {
         steps.indices = indices.strides[slices ? k - at_.axis : k];
         walk.along.add(updates.dims[k], steps);
@@ -266,7 +214,7 @@ class ScatterPrimitive final : public ep_primitive {
       }
       const int32_t place = k < at_.axis ? k : k - along + 1;
       steps.indices = slices ? 0 : indices.strides[k];
-      steps.places = places.strides[place];
+      steps.whole = places.strides[place];
       steps.src = src.strides[place];
       (k < at_.axis ? walk.outer : walk.inner).add(updates.dims[k], steps);
     }
@@ -355,21 +303,21 @@ class ScatterPrimitive final : public ep_primitive {
     for (int64_t i = begin; i < end;) {
       const int64_t row = std::min(end, i - i % length + length);
       Steps at = inner.offset(i);
-      if (step.places == 1 && step.updates == 1 && format_.same) {
-        apply_.row(places + at.places * place_size_, updates + at.updates * size_, row - i);
+      if (step.whole == 1 && step.taken == 1 && format_.same) {
+        apply_.row(places + at.whole * place_size_, updates + at.taken * size_, row - i);
         i = row;
         continue;
       }
       for (; i < row; i += longest_span, at = at + step * longest_span) {
         const int64_t n = std::min(longest_span, row - i);
-        const char* const list = list_updates(updates + at.updates * size_, step.updates, nullptr, n, buffers);
-        char* const to = places + at.places * place_size_;
-        if (step.places == 1) {
+        const char* const list = list_updates(updates + at.taken * size_, step.taken, nullptr, n, buffers);
+        char* const to = places + at.whole * place_size_;
+        if (step.whole == 1) {
           apply_.row(to, list, n);
           continue;
         }
         for (int64_t k = 0; k < n; ++k) buffers->picked.positions[k] = k;
-        apply_.each(to, buffers->picked.positions, step.places, nullptr, list, n);
+        apply_.each(to, buffers->picked.positions, step.whole, nullptr, list, n);
       }
       i = row;
     }
@@ -385,7 +333,7 @@ class ScatterPrimitive final : public ep_primitive {
     const Walk walk = walk_of(launch, dst);
     const int64_t n = walk.along.count();
     if (n < fewest || walk.outer.count() * walk.inner.count() != 1 || walk.along.rank != 1) return false;
-    if (walk.along.last_steps().updates != 1 || walk.along.last_steps().indices != 1) return false;
+    if (walk.along.last_steps().taken != 1 || walk.along.last_steps().indices != 1) return false;
     if (walk.stride != 1 || shape(launch.shapes, src_).strides[at_.axis] != 1) return false;
     if (axes_of(dst, ~0U, true).count() != walk.length) return false;
     const char* const indices = address(launch, indices_);
@@ -472,7 +420,7 @@ class ScatterPrimitive final : public ep_primitive {
       for (int64_t i = 0; i < n; ++i) {
         const int64_t position = resolve_index(index(i), walk.length, bad);
         if (position >= low && position < high)
-          apply_.row(to + position * row, updates + i * step.updates * size_, length);
+          apply_.row(to + position * row, updates + i * step.taken * size_, length);
       }
     });
     return true;
@@ -525,8 +473,8 @@ class ScatterPrimitive final : public ep_primitive {
         const int64_t* positions = nullptr;
         const int64_t* const numbers = find_positions(address(launch, indices_) + at.indices * index_size, step.indices,
                                                       count, walk.length, {0, walk.length}, bad, &picked, &positions);
-        const char* const updates = address(launch, updates_) + at.updates * size_;
-        apply_.each(mine, positions, 1, tables_of, list_updates(updates, step.updates, numbers, picked.count, &buffers),
+        const char* const updates = address(launch, updates_) + at.taken * size_;
+        apply_.each(mine, positions, 1, tables_of, list_updates(updates, step.taken, numbers, picked.count, &buffers),
                     picked.count);
       }
     });
@@ -562,8 +510,8 @@ class ScatterPrimitive final : public ep_primitive {
           const int64_t given = index_at(address(launch, indices_), at.indices, wide_indices_);
           const int64_t position = resolve_index(given, walk.length, bad);
           if (position < range.low || position >= range.high) continue;
-          char* const line = to + (at.places + position * walk.stride) * place_size_;
-          const char* const updates = address(launch, updates_) + at.updates * size_;
+          char* const line = to + (at.whole + position * walk.stride) * place_size_;
+          const char* const updates = address(launch, updates_) + at.taken * size_;
           if (rows)
             apply_.row(line + begin * size_, updates + begin * size_, end - begin);
           else
@@ -589,7 +537,7 @@ class ScatterPrimitive final : public ep_primitive {
     // A short last axis is read together with the one before, if that is possible.
     const auto continues = [](const SharedAxes& outer, int64_t dim, const Steps& inner) {
       const Steps steps = outer.last_steps();
-      return outer.rank > 0 && steps.updates == dim * inner.updates && steps.indices == dim * inner.indices;
+      return outer.rank > 0 && steps.taken == dim * inner.taken && steps.indices == dim * inner.indices;
     };
     if (walk.inner.rank == 1 && walk.inner.dims[0] < short_strip &&
         continues(walk.along, walk.inner.dims[0], walk.inner.steps[0])) {
@@ -616,7 +564,7 @@ class ScatterPrimitive final : public ep_primitive {
     axes.n = axes.along.last_dim();
     axes.steps = axes.along.last_steps();
     const auto cost = [](const Steps& steps) {
-      return std::abs(steps.updates) + std::abs(steps.indices) + std::abs(steps.places);
+      return std::abs(steps.taken) + std::abs(steps.indices) + std::abs(steps.whole);
     };
     int32_t best = -1;
     for (int32_t k = axes.lanes.rank - 1; k >= 0; --k) {
@@ -643,14 +591,14 @@ class ScatterPrimitive final : public ep_primitive {
     Strip model{};
     const bool is_pair = axes.inner > 1;
     model.index_step = (is_pair ? axes.inner_steps : axes.steps).indices;
-    model.update_step = (is_pair ? axes.inner_steps : axes.steps).updates;
+    model.update_step = (is_pair ? axes.inner_steps : axes.steps).taken;
     model.place_stride = walk.stride;
     model.span = longest_span - longest_span % axes.inner;
-    model.span_step = model.span / axes.inner * axes.steps.places;
+    model.span_step = model.span / axes.inner * axes.steps.whole;
     int64_t lines[longest_span];
-    if (axes.steps.places != 0 || axes.inner_steps.places != 0) {
+    if (axes.steps.whole != 0 || axes.inner_steps.whole != 0) {
       for (int64_t i = 0; i < model.span; ++i)
-        lines[i] = i / axes.inner * axes.steps.places + i % axes.inner * axes.inner_steps.places;
+        lines[i] = i / axes.inner * axes.steps.whole + i % axes.inner * axes.inner_steps.whole;
       model.lines = lines;
     }
     const int64_t most = 4 * model.span;  // so that the positions of divisible strips stay in the cache
@@ -679,13 +627,13 @@ class ScatterPrimitive final : public ep_primitive {
         strip.n = std::min(block, axes.n - begin);
         const Steps lane = axes.lanes.offset(unit / blocks) + axes.steps * (begin / axes.inner);
         if (copies_lines)
-          copy_bytes(to + lane.places * size_, address(launch, src_) + lane.src * size_,
+          copy_bytes(to + lane.whole * size_, address(launch, src_) + lane.src * size_,
                      static_cast<size_t>(walk.length * size_));
         for (int64_t a = 0; a < along; ++a) {
           const Steps at = lane + axes.along.offset(a);
           strip.indices = address(launch, indices_) + at.indices * (wide_indices_ ? 8 : 4);
-          strip.updates = address(launch, updates_) + at.updates * size_;
-          strip.places = to + at.places * place_size_;
+          strip.updates = address(launch, updates_) + at.taken * size_;
+          strip.places = to + at.whole * place_size_;
           apply_strip(strip, walk.length, range, bad, &buffers);
         }
       }
@@ -701,7 +649,7 @@ class ScatterPrimitive final : public ep_primitive {
     SharedAxes axes;
     for (int32_t k = indices.rank - 1; k < updates.rank; ++k) {
       const int32_t place = whole.rank - updates.rank + k;
-      axes.add(updates.dims[k], {.updates = updates.strides[k], .places = whole.strides[place]});
+      axes.add(updates.dims[k], {.taken = updates.strides[k], .whole = whole.strides[place]});
     }
     const int64_t inner = axes.count();
     const bool by_lane = inner >= 64;
