@@ -62,8 +62,8 @@ struct Strip {
 // Memory for one span.
 struct Buffers {
   Picked picked;
-  alignas(8) char elements[longest_span * 8];  // of updates as they are stored
-  alignas(8) char values[longest_span * 8];    // of updates in the type of the positions
+  alignas(8) char elements[longest_span * 8];  // updates as they are stored
+  alignas(8) char values[longest_span * 8];    // updates in the type of the positions
 };
 
 // row[i] = from[numbers[i] * step]
@@ -526,7 +526,7 @@ class ScatterPrimitive final : public ep_primitive {
   struct StripAxes {
     SharedAxes lanes, along;
     int64_t n = 1, inner = 1;   // elements of a strip, and of the second of two axes
-    Steps steps, inner_steps;   // of the axis, or of both
+    Steps steps, inner_steps;   // steps of the axis, or of both axes
     bool is_divisible = false;  // the strip, or the first of two axes, is an axis of lanes
   };
   static StripAxes strip_axes(const Walk& walk) {
