@@ -240,10 +240,11 @@ Tensor fft_irfftn(const Tensor& input, std::optional<int64_t> n, IntList dim, st
 Tensor fft_fftfreq(int64_t n, double d, DType dtype, Device device) {
   require_length("fft_fftfreq", n);
   const int64_t half = (n - 1) / 2 + 1;
-  const Tensor places = tenon::concat(
-      std::vector<Tensor>{tenon::arange(Scalar(half), DType::f64, device),
-                          tenon::arange(Scalar(-(n / 2)), Scalar(int64_t{0}), Scalar(int64_t{1}), DType::f64, device)});
-  return tenon::cast(tenon::div(places, Scalar(static_cast<double>(n) * d)), dtype);
+  const auto scaled = [&](int64_t first, int64_t end) {
+    const Tensor places = tenon::arange(Scalar(first), Scalar(end), Scalar(int64_t{1}), DType::f64, device);
+    return tenon::cast(tenon::div(places, Scalar(static_cast<double>(n) * d)), dtype);
+  };
+  return tenon::concat(std::vector<Tensor>{scaled(0, half), scaled(-(n / 2), 0)});
 }
 
 Tensor fft_rfftfreq(int64_t n, double d, DType dtype, Device device) {

@@ -85,6 +85,17 @@ Tensor diagonal(const Tensor& input, int64_t offset, int64_t dim1, int64_t dim2)
   const int64_t axes[] = {first, second}, last[] = {-2, -1};
   const bool lie_last = first == input.rank() - 2 && second == input.rank() - 1;
   const Tensor seen = lie_last ? input : tenon::movedim(input, IntList(axes), IntList(last));
+  const bool has_gaps =
+      rows > 1 && columns > 1 && seen.strides()[seen.rank() - 2] != columns * seen.strides()[seen.rank() - 1];
+  if (has_gaps && length > 0 && !is_elsewhere(input)) {
+    // No view can show it, so only its elements are copied.
+    const Tensor part = tenon::narrow(seen, -2, std::max<int64_t>(-offset, 0), length);
+    const int64_t left = std::max<int64_t>(offset, 0);
+    const Tensor columns_of = tenon::arange(left, left + length, 1, DType::i64, input.device());
+    Dims dims = part.dims();
+    dims[part.rank() - 1] = 1;
+    return tenon::squeeze(tenon::gather(part, -1, tenon::expand(tenon::unsqueeze(columns_of, 1), dims)), -1);
+  }
   const Tensor line = tenon::flatten(seen, -2, -1);
   if (length == 0) return tenon::narrow(line, -1, 0, 0);
   const int64_t start = offset >= 0 ? offset : -offset * columns;

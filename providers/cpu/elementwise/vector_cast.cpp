@@ -230,56 +230,84 @@ HWY_INLINE void row(To* HWY_RESTRICT out, const From* HWY_RESTRICT in, int64_t n
   }
 }
 
+// Converts n contiguous elements; one function per pair of types, which all others call.
+using RowFunction = void (*)(void* out, const void* in, int64_t n);
 template <class To, class From>
-void convert(void* dst, int64_t dst_stride, const void* src, int64_t src_stride, int64_t n) {
-  To* out = static_cast<To*>(dst);
-  const From* in = static_cast<const From*>(src);
-  if (dst_stride == 1 && src_stride == 1) return row(out, in, n);
+void row_of(void* out, const void* in, int64_t n) {
+  row(static_cast<To*>(out), static_cast<const From*>(in), n);
+}
+
+// Elements of To and From are moved as bits.
+template <class To, class From>
+HWY_NOINLINE void convert_strided(RowFunction cast, To* out, int64_t dst_stride, const From* in, int64_t src_stride,
+                                  int64_t n) {
   constexpr int64_t block = 256;
   From from[block];
   To to[block];
+  asm("" : "+r"(cast));  // hides the function, whose types differ, from the optimiser
   for (int64_t i = 0; i < n; i += block) {
     const int64_t count = std::min(block, n - i);
     if (src_stride != 1) gather(from, in + i * src_stride, src_stride, count);
-    row(dst_stride == 1 ? out + i : to, src_stride == 1 ? in + i : from, count);
+    cast(dst_stride == 1 ? out + i : to, src_stride == 1 ? in + i : from, count);
     for (int64_t k = 0; k < (dst_stride == 1 ? 0 : count); ++k) out[(i + k) * dst_stride] = to[k];
   }
 }
 
-constexpr int64_t stream_step = 64;  // elements per step past the cache: whole cache lines for any type
+template <class T>
+using BitsOf = std::conditional_t<
+    sizeof(T) == 1, uint8_t,
+    std::conditional_t<sizeof(T) == 2, uint16_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>>;
 
-// Converts stream_step elements to `out`, a multiple of 64, past the cache.
 template <class To, class From>
-HWY_INLINE void stream_some(To* HWY_RESTRICT out, const From* HWY_RESTRICT in) {
-  alignas(64) To some[stream_step];
-  row(some, in, stream_step);
-  const hn::ScalableTag<uint8_t> d;
-  const auto* from = reinterpret_cast<const uint8_t*>(some);
-  auto* to = reinterpret_cast<uint8_t*>(out);
-  for (size_t i = 0; i < sizeof(some); i += hn::Lanes(d)) hn::Stream(hn::Load(d, from + i), d, to + i);
+void convert(void* dst, int64_t dst_stride, const void* src, int64_t src_stride, int64_t n) {
+  if (dst_stride == 1 && src_stride == 1) return row_of<To, From>(dst, src, n);
+  convert_strided(row_of<To, From>, static_cast<BitsOf<To>*>(dst), dst_stride, static_cast<const BitsOf<From>*>(src),
+                  src_stride, n);
 }
 
-// From registers, without the lines of the function above, which is slower for these types.
-template <class From, std::enable_if_t<sizeof(From) <= 2, int> = 0>
-HWY_INLINE void stream_some(float* HWY_RESTRICT out, const From* HWY_RESTRICT in) {
+constexpr int64_t stream_step = 256;  // elements per step past the cache: whole cache lines for any type
+
+// Copies `count` bytes, a multiple of 64, to `to`, a multiple of 64, past the cache.
+HWY_INLINE void stream_bytes(uint8_t* to, const uint8_t* from, size_t count) {
+  const hn::ScalableTag<uint8_t> d;
+  for (size_t i = 0; i < count; i += hn::Lanes(d)) hn::Stream(hn::Load(d, from + i), d, to + i);
+}
+
+// Converts stream_step elements from registers to `out`, past the cache; faster than through a buffer.
+template <class From>
+void stream_floats(void* out, const void* in) {
   const NarrowTag d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t i = 0; i < stream_step; i += lanes) hn::Stream(load_odd(in + i), d, out + i);
+  for (int64_t i = 0; i < stream_step; i += lanes)
+    hn::Stream(load_odd(static_cast<const From*>(in) + i), d, static_cast<float*>(out) + i);
+}
+using StepFunction = void (*)(void* out, const void* in);
+
+// `direct` converts a step past the cache; if it is NULL, steps pass through a buffer.
+HWY_NOINLINE void stream_rows(RowFunction cast, StepFunction direct, uint8_t* out, int64_t to_size, const uint8_t* in,
+                              int64_t from_size, int64_t n) {
+  alignas(64) uint8_t some[stream_step * 8];
+  const auto past = static_cast<int64_t>(reinterpret_cast<uintptr_t>(out) % 64);
+  const int64_t head = past % to_size != 0 ? n : std::min(past == 0 ? 0 : (64 - past) / to_size, n);
+  cast(out, in, head);
+  int64_t i = head;
+  for (; i + stream_step <= n; i += stream_step) {
+    if (direct != nullptr) {
+      direct(out + i * to_size, in + i * from_size);
+      continue;
+    }
+    cast(some, in + i * from_size, stream_step);
+    stream_bytes(out + i * to_size, some, static_cast<size_t>(stream_step * to_size));
+  }
+  cast(out + i * to_size, in + i * from_size, n - i);
 }
 
 template <class To, class From>
 void stream(void* dst, const void* src, int64_t n) {
-  To* out = static_cast<To*>(dst);
-  const From* in = static_cast<const From*>(src);
-  const auto past = static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst) % 64);
-  constexpr int64_t size = sizeof(To);
-  const int64_t head = past % size != 0 ? n : (past == 0 ? 0 : (64 - past) / size < n ? (64 - past) / size : n);
-  convert<To, From>(out, 1, in, 1, head);
-  int64_t i = head;
-  for (; i + stream_step <= n; i += stream_step) {
-    stream_some(out + i, in + i);
-  }
-  convert<To, From>(out + i, 1, in + i, 1, n - i);
+  StepFunction direct = nullptr;
+  if constexpr (std::is_same_v<To, float> && sizeof(From) <= 2) direct = stream_floats<From>;
+  stream_rows(row_of<To, From>, direct, static_cast<uint8_t*>(dst), sizeof(To), static_cast<const uint8_t*>(src),
+              sizeof(From), n);
 }
 
 // A cast between integers depends on their sizes alone, and on the sign of the source if the result is wider.

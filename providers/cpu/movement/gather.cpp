@@ -10,7 +10,8 @@
 #include "providers/cpu/movement/bad_index.h"
 #include "providers/cpu/movement/coordinates.h"
 #include "providers/cpu/movement/movement.h"
-#include "providers/cpu/movement/tile.h"
+#include "providers/cpu/movement/shared_axes.h"
+#include "providers/cpu/movement/strided_copy.h"
 #include "providers/cpu/rows/row.h"
 #include "providers/cpu/simd/copy_bytes.h"
 #include "providers/cpu/threads/lease.h"
@@ -50,22 +51,43 @@ void pick_from_row(T* out, const T* from, const Index* indices, int64_t n, int64
   checked(i, n);
 }
 
-// dst[i] = src[i * step + index[i] * stride] for i < n. Elements with an index out of range are not written.
+// dst[i] = src[index[i] * stride] for i < n, where each operand has a step for i. Elements with an index out of range
+// are not written.
 template <class T, class Index>
-void pick(char* dst, const char* src, const char* index, int64_t n, int64_t step, int64_t stride, int64_t length,
+void pick(char* dst, const char* src, const char* index, int64_t n, const Steps& steps, int64_t stride, int64_t length,
           BadIndex* bad) {
   T* out = reinterpret_cast<T*>(dst);
   const T* from = reinterpret_cast<const T*>(src);
   const auto* indices = reinterpret_cast<const Index*>(index);
-  if (step == 0 && stride == 1) return pick_from_row(out, from, indices, n, length, bad);
-  for (int64_t i = 0; i < n; ++i) {
-    const auto given = static_cast<int64_t>(indices[i]);
-    const int64_t position = given < 0 ? given + length : given;
-    if (static_cast<uint64_t>(position) < static_cast<uint64_t>(length)) [[likely]]
-      out[i] = from[i * step + position * stride];
-    else
-      bad->note(given, length);
+  const bool dense = steps.taken == 1 && steps.indices == 1;
+  if (dense && steps.whole == 0 && stride == 1) return pick_from_row(out, from, indices, n, length, bad);
+  const auto each = [&, whole = steps.whole](int64_t to_step, int64_t index_step) {
+    for (int64_t i = 0; i < n; ++i) {
+      const auto given = static_cast<int64_t>(indices[i * index_step]);
+      const int64_t position = given < 0 ? given + length : given;
+      if (static_cast<uint64_t>(position) < static_cast<uint64_t>(length)) [[likely]]
+        out[i * to_step] = from[i * whole + position * stride];
+      else
+        bad->note(given, length);
+    }
+  };
+  dense ? each(1, 1) : each(steps.taken, steps.indices);
+}
+
+// True if index i is first + i * step for all i < n. Stops after the first block with another one.
+template <class Index>
+bool are_even(const Index* indices, int64_t stride, int64_t n, int64_t first, int64_t step) {
+  constexpr int64_t block = 512;
+  for (int64_t begin = 0; begin < n; begin += block) {
+    const int64_t count = std::min(block, n - begin);
+    const Index* const some = indices + begin * stride;
+    auto expected = static_cast<Index>(first + begin * step);
+    Index differences = 0;
+    for (int64_t i = 0; i < count; ++i, expected += static_cast<Index>(step))
+      differences |= (stride == 1 ? some[i] : some[i * stride]) ^ expected;
+    if (differences != 0) return false;
   }
+  return true;
 }
 
 // dst[i] = src[positions[i]]
@@ -76,7 +98,7 @@ void pick_known(char* dst, const char* src, const int64_t* positions, int64_t n)
   for (int64_t i = 0; i < n; ++i) out[i] = from[positions[i]];
 }
 
-using Pick = void (*)(char*, const char*, const char*, int64_t, int64_t, int64_t, int64_t, BadIndex*);
+using Pick = void (*)(char*, const char*, const char*, int64_t, const Steps&, int64_t, int64_t, BadIndex*);
 
 template <class Index>
 Pick pick_of_size(int32_t size) {
@@ -84,8 +106,7 @@ Pick pick_of_size(int32_t size) {
     case 1: return pick<uint8_t, Index>;
     case 2: return pick<uint16_t, Index>;
     case 4: return pick<uint32_t, Index>;
-    case 8: return pick<uint64_t, Index>;
-    default: return nullptr;
+    default: return pick<uint64_t, Index>;
   }
 }
 
@@ -152,26 +173,33 @@ class GatherPrimitive final : public ep_primitive {
     const char* from = address_of(launch.operands[src_]);
     const char* index_base = address_of(launch.operands[indices_]);
     char* to = address_of(launch.operands[0]);
+    if (int64_t first = 0, step = 0; rises_evenly(indices, index_base, src.dims[axis_], &first, &step)) {
+      StridedCopy copy;
+      copy.rank = dst.rank;
+      copy.size = size_;
+      std::copy_n(dst.dims, dst.rank, copy.dims);
+      std::copy_n(dst.strides, dst.rank, copy.dst_strides);
+      std::copy_n(src.strides, axis_, copy.src_strides);
+      copy.src_strides[axis_] = step * src.strides[axis_];
+      std::copy_n(inner_src.strides, inner_src.rank, copy.src_strides + axis_ + indices.rank);
+      return strided_copy(copy, to, from + first * src.strides[axis_] * size_, device->simd, device->threads);
+    }
     const ConvertFunction move = move_elements(size_);
-    if (slice == 1 && pick_ != nullptr && index_axes.contiguous() && index_dst.contiguous()) {
+    if (slice == 1 && index_axes.contiguous() && index_dst.contiguous()) {
       const int64_t stride = src.strides[axis_];
       const int64_t rows = outer_src.count();
       const auto known = known_positions(rows, count, index_base, stride, src.dims[axis_]);
       if (!known.empty()) {
         const PickKnown pick = pick_known_of_size(size_);
-        const ReverseFunction reverse = is_reversed(known) ? reverse_function(device->simd, size_) : nullptr;
         return pick_rows(rows, count, [&](int64_t row, int64_t begin, int64_t n) {
-          char* target = to + (outer_dst.offset(row) + begin) * size_;
-          const char* source = from + outer_src.offset(row) * size_;
-          if (reverse != nullptr)
-            reverse(target, source + known[static_cast<size_t>(begin)] * size_, n);
-          else
-            pick(target, source, known.data() + begin, n);
+          pick(to + (outer_dst.offset(row) + begin) * size_, from + outer_src.offset(row) * size_, known.data() + begin,
+               n);
         });
       }
       return pick_rows(outer_src.count(), count, [&](int64_t row, int64_t begin, int64_t n) {
         pick_(to + (outer_dst.offset(row) + begin) * size_, from + outer_src.offset(row) * size_,
-              index_base + begin * (wide_indices_ ? 8 : 4), n, 0, stride, src.dims[axis_], bad);
+              index_base + begin * (wide_indices_ ? 8 : 4), n, Steps{.taken = 1, .indices = 1}, stride, src.dims[axis_],
+              bad);
       });
     }
     const int64_t index_step = indices.rank > 0 ? index_axes.strides[indices.rank - 1] : 0;
@@ -216,10 +244,22 @@ class GatherPrimitive final : public ep_primitive {
     return positions;
   }
 
-  static bool is_reversed(const std::vector<int64_t>& positions) {
-    for (size_t i = 1; i < positions.size(); ++i) {
-      if (positions[i] != positions[i - 1] - 1) return false;
-    }
+  // True if INDICES are a list of equal steps within the axis, as in a flip; the gather is then a copy.
+  bool rises_evenly(const OperandShape& indices, const char* base, int64_t length, int64_t* out_first,
+                    int64_t* out_step) const {
+    if (indices.rank > 1) return false;
+    const int64_t n = indices.rank == 0 ? 1 : indices.dims[0], stride = indices.rank == 0 ? 0 : indices.strides[0];
+    const auto index = [&](int64_t i) { return index_at(base, i * stride, wide_indices_); };
+    const int64_t first = index(0), second = index(n > 1 ? 1 : 0), low = first < 0 ? -length : 0;
+    const auto is_inside = [=](int64_t i) { return i >= low && i < low + length; };
+    if (!is_inside(first) || !is_inside(second)) return false;
+    const int64_t step = second - first;
+    if (!is_inside(first + (n - 1) * step)) return false;
+    if (!(wide_indices_ ? are_even(reinterpret_cast<const int64_t*>(base), stride, n, first, step)
+                        : are_even(reinterpret_cast<const int32_t*>(base), stride, n, first, step)))
+      return false;
+    *out_first = first - low;
+    *out_step = step;
     return true;
   }
 
@@ -237,6 +277,16 @@ class GatherPrimitive final : public ep_primitive {
   }
 
   void move_slice(ConvertFunction move, const Axes& dst, const Axes& src, char* to, const char* from) const {
+    constexpr int64_t few = 256;
+    if (src.count() >= few) {
+      StridedCopy copy;
+      copy.rank = src.rank;
+      copy.size = size_;
+      std::copy_n(src.dims, src.rank, copy.dims);
+      std::copy_n(dst.strides, src.rank, copy.dst_strides);
+      std::copy_n(src.strides, src.rank, copy.src_strides);
+      return strided_copy(copy, to, from, device->simd, 1);
+    }
     const int32_t last = src.rank - 1;
     const int64_t length = src.dims[last];
     for (int64_t i = 0; i < src.count(); i += length) {
@@ -245,35 +295,29 @@ class GatherPrimitive final : public ep_primitive {
   }
 
   void elements(const ep_launch& launch, BadIndex* bad) const {
-    const OperandShape src = shape(launch.shapes, src_);
-    const Axes dst_axes = axes_of(shape(launch.shapes, 0), ~0U, true);
-    const Axes index_axes = axes_of(shape(launch.shapes, indices_), ~0U, true);
-    Axes walk = axes_of(src, ~0U, true);
-    for (int32_t k = 0; k < walk.rank; ++k) walk.dims[k] = index_axes.dims[k];
-    const int64_t length = src.dims[axis_];
-    const int64_t stride = src.strides[axis_];
-    walk.strides[axis_] = 0;
+    constexpr int64_t short_row = 16;
+    const OperandShape src = shape(launch.shapes, src_), dst = shape(launch.shapes, 0);
+    const OperandShape indices = shape(launch.shapes, indices_);
+    SharedAxes axes;
+    for (int32_t k = 0; k < indices.rank; ++k)
+      axes.add(indices.dims[k], {dst.strides[k], indices.strides[k], k == axis_ ? 0 : src.strides[k]});
+    // Rows are the last axis, or the longest one if that is short.
+    int64_t length = axes.last_dim();
+    Steps steps = axes.last_steps();
+    if (axes.rank > 0) {
+      const int64_t* const longest = std::max_element(axes.dims, axes.dims + axes.rank);
+      const auto row = static_cast<int32_t>(length < short_row ? longest - axes.dims : axes.rank - 1);
+      length = axes.dims[row];
+      steps = axes.steps[row];
+      axes.remove(row);
+    }
     const char* from = address_of(launch.operands[src_]);
     const char* index_base = address_of(launch.operands[indices_]);
     char* to = address_of(launch.operands[0]);
-    const int64_t count = index_axes.count();
-    const int32_t last = index_axes.rank - 1;
-    if (pick_ != nullptr && index_axes.strides[last] == 1 && dst_axes.strides[last] == 1) {
-      const int64_t row_length = index_axes.dims[last];
-      return pick_rows(count / row_length, row_length, [&](int64_t row, int64_t begin, int64_t n) {
-        const int64_t first = row * row_length + begin;
-        pick_(to + dst_axes.offset(first) * size_, from + walk.offset(first) * size_,
-              index_base + index_axes.offset(first) * (wide_indices_ ? 8 : 4), n, walk.strides[last], stride, length,
-              bad);
-      });
-    }
-    const ConvertFunction move = move_elements(size_);
-    parallel(device->threads, count * 15, [&](int32_t part, int32_t parts) {
-      for (int64_t i = count * part / parts; i < count * (part + 1) / parts; ++i) {
-        const int64_t position = resolve_index(index_at(index_base, index_axes.offset(i), wide_indices_), length, bad);
-        if (position < 0) continue;
-        move(to + dst_axes.offset(i) * size_, 1, from + (walk.offset(i) + position * stride) * size_, 1, 1);
-      }
+    pick_rows(axes.count(), length, [&](int64_t row, int64_t begin, int64_t n) {
+      const Steps first = axes.offset(row) + steps * begin;
+      pick_(to + first.taken * size_, from + first.whole * size_, index_base + first.indices * (wide_indices_ ? 8 : 4),
+            n, steps, src.strides[axis_], src.dims[axis_], bad);
     });
   }
 

@@ -3,232 +3,92 @@
 // reordered: if there are many for few positions, each thread adds into tables of its own. If the indices ascend, each
 // thread owns a range of updates and the positions that they address.
 //
+// Updates are applied in spans: a span has a list of positions and a list of updates in the type of the positions, each
+// in place or in a buffer. apply.h has the only functions that know the op and the type.
+//
 // Assignment moves bits. Other functions combine in the compute type: in DST itself if that is its type, else in a
 // row-major copy in the workspace, which is rounded once at the end.
 #include <algorithm>
 #include <atomic>
-#include <cstring>
-#include <type_traits>
+#include <cstdlib>
+#include <numeric>
 #include <vector>
 
+#include "providers/cpu/movement/apply.h"
 #include "providers/cpu/movement/bad_index.h"
 #include "providers/cpu/movement/coordinates.h"
 #include "providers/cpu/movement/movement.h"
 #include "providers/cpu/movement/pick.h"
+#include "providers/cpu/movement/shared_axes.h"
 #include "providers/cpu/movement/strided_copy.h"
 #include "providers/cpu/rows/row.h"
 #include "providers/cpu/simd/copy_bytes.h"
 #include "providers/cpu/threads/lease.h"
-#include "sdk/provider/prelude.h"
 
 namespace tenon::provider::cpu {
 namespace {
 
-template <int32_t op, class T>
-T combined(T x, T update) {
-  switch (op) {
-    case EP_SCATTER_ADD: return scalar::ep_add(x, update);
-    case EP_SCATTER_MUL: return scalar::ep_mul(x, update);
-    case EP_SCATTER_MIN: return scalar::ep_min(x, update);
-    default: return scalar::ep_max(x, update);
-  }
-}
-
-// How an update changes a position: one(place, update), or row(place, update, n) for n adjacent positions. Both may
-// work on a local copy, a `Place`, until the next update addresses another position. If keeps_last is true, only the
-// last update of a position matters.
-template <class U>
-struct Move {
-  using Place = U;
-  static constexpr bool keeps_last = true;
-
-  void one(char* place, const char* update) const {
-    *reinterpret_cast<U*>(place) = *reinterpret_cast<const U*>(update);
-  }
-  void row(char* place, const char* update, int64_t n) const {
-    copy_bytes(place, update, static_cast<size_t>(n) * sizeof(U));
-  }
-};
-
-template <int32_t op, class T>
-struct Combine {
-  static constexpr bool keeps_last = false;
-  using Place = T;
-
-  void one(char* place, const char* update) const {
-    T& x = *reinterpret_cast<T*>(place);
-    x = combined<op>(x, *reinterpret_cast<const T*>(update));
-  }
-  void row(char* place, const char* update, int64_t n) const {
-    T* const x = reinterpret_cast<T*>(place);
-    const T* const y = reinterpret_cast<const T*>(update);
-    for (int64_t i = 0; i < n; ++i) x[i] = combined<op>(x[i], y[i]);
-  }
-};
-
-// Updates whose type differs from the type of the positions. Blocks of them are converted together.
-template <int32_t op, class T>
-struct Convert {
-  using Place = T;
-  using Converted = Combine<op, T>;
-  static constexpr bool keeps_last = false;
-  const RowFormat& format;
-
-  void one(char* place, const char* update) const { row(place, update, 1); }
-  void row(char* place, const char* update, int64_t n) const {
-    constexpr int64_t block = 256;
-    T values[block];
-    for (int64_t i = 0; i < n; i += block) {
-      const int64_t count = std::min(block, n - i);
-      format.read(values, 1, update + i * format.size, 1, count);
-      Converted().row(place + i * static_cast<int64_t>(sizeof(T)), reinterpret_cast<const char*>(values), count);
-    }
-  }
-};
-
-// n updates; update i addresses a position within [low, high) of line i. Steps are in bytes; the step of indices is in
-// elements.
-struct Strip {
-  const char* indices;
-  int64_t index_step;
-  const char* updates;
-  int64_t update_step;
-  char* places;
-  int64_t place_step;  // distance between positions
-  int64_t line_step;   // distance between lines; 0: all updates address one line
-  int64_t n;
-  int64_t length;
-  int64_t low, high;
-  SimdLevel simd;
-};
-
-// Applies updates [first, last), at most longest_span, in order. `dense`: all steps are those of contiguous lists.
-// Unless `whole`, first selects the updates within [low, high), so that no branch depends on the position.
-template <class Index, class Apply, bool dense, bool whole>
-void scatter_span(const Strip strip, int64_t first, int64_t last, BadIndex* bad, const Apply& apply) {
-  constexpr int64_t size = sizeof(typename Apply::Place);
-  const int64_t index_step = dense ? 1 : strip.index_step;
-  const int64_t update_step = dense ? size : strip.update_step;
-  const int64_t place_step = dense ? size : strip.place_step;
-  const auto* const indices = reinterpret_cast<const Index*>(strip.indices);
-  // Captures by value: the compiler would read members again after each store, in case it changed them.
-  const auto position_of = [=, length = strip.length](int64_t i) {
-    const int64_t given = indices[i * index_step];
-    return given + (given >> 63 & length);
-  };
-  const auto is_outside = [=, length = strip.length](int64_t i, int64_t position) {
-    if (static_cast<uint64_t>(position) < static_cast<uint64_t>(length)) return false;
-    bad->note(indices[i * index_step], length);
-    return true;
-  };
-  const auto update = [=, places = strip.places, line_step = strip.line_step, updates = strip.updates](
-                          int64_t i, int64_t position) {
-    char* place = places + position * place_step;
-    if (!dense) place += i * line_step;
-    apply.one(place, updates + i * update_step);
-  };
-  if (whole) {
-    for (int64_t i = first; i < last; ++i) {
-      const int64_t given = indices[i * index_step];
-      if (static_cast<uint64_t>(given) < static_cast<uint64_t>(strip.length)) [[likely]] {
-        update(i, given);
-        continue;
-      }
-      const int64_t position = position_of(i);
-      if (!is_outside(i, position)) update(i, position);
-    }
-    return;
-  }
-  Picked mine;
-  if (index_step == 1) {
-    pick<Index>(strip.simd)(indices + first, last - first, strip.length, strip.low, strip.high, &mine);
-    for (int64_t k = 0; k < mine.count && !mine.is_outside; ++k) update(first + mine.numbers[k], mine.positions[k]);
-    if (!mine.is_outside) return;
-  }
-  for (int64_t i = first; i < last; ++i) {
-    const int64_t position = position_of(i);
-    if (!is_outside(i, position) && position >= strip.low && position < strip.high) update(i, position);
-  }
-}
-
-// True if all updates of a span address one position. Usually the ends of the span decide.
-template <class Index>
-bool has_one_place(const Strip& strip, int64_t first, int64_t last) {
-  const auto* const indices = reinterpret_cast<const Index*>(strip.indices);
-  const Index index = indices[first * strip.index_step];
-  if (strip.line_step != 0 || index != indices[(last - 1) * strip.index_step]) return false;
-  if (index < 0 || index >= strip.length) return false;
-  Index differences = 0;
-  for (int64_t i = first; i < last; ++i) differences |= indices[i * strip.index_step] ^ index;
-  return differences == 0;
-}
-
-// Applies updates [first, last), which all address one position.
-template <class Index, class Apply>
-void scatter_equals(const Strip& strip, int64_t first, int64_t last, const Apply& apply) {
-  const int64_t position = reinterpret_cast<const Index*>(strip.indices)[first * strip.index_step];
-  if (position < strip.low || position >= strip.high) return;
-  auto* const place = reinterpret_cast<typename Apply::Place*>(strip.places + position * strip.place_step);
-  typename Apply::Place value = *place;
-  for (int64_t i = Apply::keeps_last ? last - 1 : first; i < last; ++i) {
-    apply.one(reinterpret_cast<char*>(&value), strip.updates + i * strip.update_step);
-  }
-  *place = value;
-}
-
-// Consecutive equal positions do not wait for each other's stores.
-template <class Index, class Apply>
-void scatter_strip(const Strip& strip, BadIndex* bad, const Apply& apply) {
-  if constexpr (requires { typename Apply::Converted; }) {
-    typename Apply::Place values[longest_span];
-    for (int64_t first = 0; first < strip.n; first += longest_span) {
-      Strip part = strip;
-      part.n = std::min(longest_span, strip.n - first);
-      const char* const updates = strip.updates + first * strip.update_step;
-      apply.format.read(values, 1, updates, strip.update_step / apply.format.size, part.n);
-      part.updates = reinterpret_cast<const char*>(values);
-      part.update_step = sizeof(typename Apply::Place);
-      part.indices += first * strip.index_step * static_cast<int64_t>(sizeof(Index));
-      part.places += first * strip.line_step;
-      scatter_strip<Index>(part, bad, typename Apply::Converted());
-    }
-    return;
-  }
-  constexpr int64_t size = sizeof(typename Apply::Place);
-  const bool whole = strip.low == 0 && strip.high == strip.length;
-  const bool dense =
-      strip.index_step == 1 && strip.update_step == size && strip.place_step == size && strip.line_step == 0;
-  const auto run = !dense  ? whole ? scatter_span<Index, Apply, false, true> : scatter_span<Index, Apply, false, false>
-                    : whole ? scatter_span<Index, Apply, true, true>
-                           : scatter_span<Index, Apply, true, false>;
-  for (int64_t first = 0; first < strip.n;) {
-    const int64_t last = std::min(first + longest_span, strip.n);
-    if (has_one_place<Index>(strip, first, last)) {
-      scatter_equals<Index>(strip, first, last, apply);
-    } else {
-      run(strip, first, last, bad, apply);
-    }
-    first = last;
-  }
-}
-
-// How to copy lines of SRC to DST just before their updates, so that each thread touches the memory only once.
-struct LineCopy {
-  bool copies = false;
-  const char* from = nullptr;
-  Axes outer;
-  int64_t length = 0;
-};
-
-// The updates as [outer, axis, inner], each with axes of its own. For scatter of elements, `axis` runs along the
-// updates; outer and inner are lanes that use the same index.
+// The updates as [outer, along, inner]. `along` are the axes of INDICES for scatter of slices, else the axis of DST.
 struct Walk {
-  Axes outer_updates, outer_indices, outer_dst;
-  Axes along_updates, along_indices;
-  Axes inner_updates, inner_indices, inner_dst;
+  SharedAxes outer, along, inner;
   int64_t length = 0;  // length of the axis of DST
   int64_t stride = 0;  // stride of the axis of DST
+
+  // True if the updates of one index are contiguous, and so are the positions that they address.
+  bool has_rows() const {
+    const Steps steps = inner.last_steps();
+    return inner.rank == 0 || (inner.rank == 1 && steps.taken == 1 && steps.whole == 1);
+  }
 };
+
+// Positions [low, high) of an axis.
+struct Range {
+  int64_t low, high;
+};
+
+// n updates. Steps are in elements.
+struct Strip {
+  const char* indices;
+  const char* updates;
+  char* places;
+  int64_t index_step, update_step;
+  int64_t place_stride;  // step between positions
+  int64_t n;
+  int64_t span;          // updates that are applied together, at most longest_span
+  int64_t span_step;     // step from the positions of a span to those of the next one
+  const int64_t* lines;  // the first positions of the lines that the updates of a span address; NULL: one line
+};
+
+// Memory for one span.
+struct Buffers {
+  Picked picked;
+  alignas(8) char elements[longest_span * 8];  // updates as they are stored
+  alignas(8) char values[longest_span * 8];    // updates in the type of the positions
+};
+
+// row[i] = from[numbers[i] * step]
+template <class T>
+void select(char* row, const char* from, int64_t step, const int64_t* numbers, int64_t n) {
+  T* const out = reinterpret_cast<T*>(row);
+  const T* const in = reinterpret_cast<const T*>(from);
+  for (int64_t i = 0; i < n; ++i) out[i] = in[numbers[i] * step];
+}
+using Select = void (*)(char* row, const char* from, int64_t step, const int64_t* numbers, int64_t n);
+Select select_of_size(int32_t size) {
+  switch (size) {
+    case 1: return select<uint8_t>;
+    case 2: return select<uint16_t>;
+    case 4: return select<uint32_t>;
+    default: return select<uint64_t>;
+  }
+}
+
+// True if all positions are within [0, length).
+bool are_within(const int64_t* positions, int64_t n, int64_t length) {
+  int64_t signs = 0;
+  for (int64_t i = 0; i < n; ++i) signs |= positions[i] | (length - 1 - positions[i]);
+  return signs >= 0;
+}
 
 class ScatterPrimitive final : public ep_primitive {
  public:
@@ -239,11 +99,16 @@ class ScatterPrimitive final : public ep_primitive {
         updates_(find_operand(desc, EP_ROLE_SRC_B)),
         indices_(find_operand(desc, EP_ROLE_INDICES)),
         size_(dtype_size(desc.operands[0].dtype)),
-        format_(is_floating(desc.operands[0].dtype) ? RowFormat(desc.operands[0].dtype, on.simd)
-                                                    : RowFormat::stored(desc.operands[0].dtype)),
+        format_(at_.op != EP_SCATTER_ASSIGN && is_floating(desc.operands[0].dtype)
+                    ? RowFormat(desc.operands[0].dtype, on.simd)
+                    : RowFormat::stored(desc.operands[0].dtype)),
+        place_size_(format_.compute_size),
         wide_indices_(desc.operands[indices_].dtype == EP_DTYPE_i64),
-        moves_(at_.op == EP_SCATTER_ASSIGN),
-        staged_(!moves_ && !format_.same) {}
+        staged_(!format_.same),
+        apply_(apply_of(at_.op, format_.compute)),
+        select_(select_of_size(size_)),
+        pick_wide_(pick<int64_t>(on.simd)),
+        pick_narrow_(pick<int32_t>(on.simd)) {}
 
   uint64_t workspace(const ep_shape* shapes) const override {
     return staged_ ? static_cast<uint64_t>(axes_of(shape(shapes, 0), ~0U, true).count() * format_.compute_size) : 0;
@@ -251,68 +116,80 @@ class ScatterPrimitive final : public ep_primitive {
   bool has_workspace() const override { return staged_; }
 
   ep_status launch(const ep_launch& launch, ep_fault* out_fault, ep_error**) override {
-    const OperandShape dst = shape(launch.shapes, 0);
-    OperandShape places = dst;
+    OperandShape places = shape(launch.shapes, 0);
     int64_t dense[EP_MAX_RANK];
-    if (staged_) {
-      int64_t step = axes_of(dst, ~0U, true).count();
-      for (int32_t k = 0; k < dst.rank; ++k) dense[k] = step /= dst.dims[k];
-      places.strides = dense;
-      convert(launch, shape(launch.shapes, src_), address_of(launch.operands[src_]), true);
-    } else {
-      if (scatter_rising(launch, dst)) return EP_STATUS_OK;
-      BadIndex bad;
-      bool done = false;
-      with_apply([&](const auto& apply) { done = scatter_rows(launch, dst, &bad, apply); });
-      if (done) return bad.answer(launch, indices_, out_fault);
-    }
-    const LineCopy lines = staged_ ? LineCopy() : line_copy(launch, dst);
-    if (!staged_ && !lines.copies) {
-      copy(dst, shape(launch.shapes, src_), address_of(launch.operands[0]), address_of(launch.operands[src_]));
-    }
-    char* const to = staged_ ? address_of(launch.workspace) : address_of(launch.operands[0]);
     BadIndex bad;
-    apply_all(launch, places, lines, &bad, to);
-    if (staged_) convert(launch, dst, address_of(launch.operands[0]), false);
+    if (!staged_) {
+      if (scatter_rising(launch) || scatter_rows(launch, &bad)) return bad.answer(launch, indices_, out_fault);
+      scatter(launch, places, &bad, address_of(launch.operands[0]));
+      return bad.answer(launch, indices_, out_fault);
+    }
+    int64_t step = axes_of(places, ~0U, true).count();
+    for (int32_t k = 0; k < places.rank; ++k) dense[k] = step /= places.dims[k];
+    places.strides = dense;
+    read_src(launch);
+    scatter(launch, places, &bad, address_of(launch.workspace));
+    convert(launch, shape(launch.shapes, 0), address_of(launch.operands[0]), false);
     return bad.answer(launch, indices_, out_fault);
   }
 
  private:
   static constexpr int64_t fewest_lanes = 64;  // with fewer lanes, positions are divided among threads
+  static constexpr int64_t short_strip = 16;   // such strips cost more than their updates
 
   OperandShape shape(const ep_shape* shapes, int32_t i) const {
     return shape_of(desc_.operands[i], shapes, static_cast<uint32_t>(i));
   }
+  const char* address(const ep_launch& launch, int32_t i) const { return address_of(launch.operands[i]); }
 
-  void copy(const OperandShape& dst, const OperandShape& src, char* to, const char* from) const {
+  // Copies SRC to DST.
+  void copy_src(const ep_launch& launch) const {
+    char* const to = address_of(launch.operands[0]);
+    const char* const from = address(launch, src_);
     if (to == from) return;
-    StridedCopy copy;
-    copy.rank = dst.rank;
-    copy.size = size_;
-    for (int32_t k = 0; k < dst.rank; ++k) {
-      copy.dims[k] = dst.dims[k];
-      copy.dst_strides[k] = dst.strides[k];
-      copy.src_strides[k] = src.strides[k];
-    }
-    strided_copy(copy, to, from, device->simd, device->threads);
+    copy_operand(size_, shape(launch.shapes, 0), to, shape(launch.shapes, src_), from, device->simd, device->threads);
   }
+
+  // Converts SRC into the workspace. Single elements are slow to convert, so a SRC with other neighbours than the
+  // workspace is copied to DST first.
+  void read_src(const ep_launch& launch) const {
+    const OperandShape src = shape(launch.shapes, src_), dst = shape(launch.shapes, 0);
+    const bool copies = last_run(src) < short_strip && last_run(dst) > last_run(src);
+    if (copies) copy_src(launch);
+    convert(launch, copies ? dst : src, copies ? address_of(launch.operands[0]) : address(launch, src_), true);
+  }
+
+  // The axes of an operand, as `taken`, and of the workspace, as `whole`.
+  static SharedAxes with_workspace(const OperandShape& given) {
+    SharedAxes axes;
+    int64_t step = axes_of(given, ~0U, true).count();
+    for (int32_t k = 0; k < given.rank; ++k) {
+      step /= given.dims[k];
+      axes.add(given.dims[k], {.taken = given.strides[k], .whole = step});
+    }
+    return axes;
+  }
+  static int64_t last_run(const OperandShape& given) { return with_workspace(given).last_dim(); }
 
   // With `reads`, converts an operand into the workspace, in the compute type; otherwise the workspace into the
   // operand.
-  void convert(const ep_launch& launch, const OperandShape& given, char* operand, bool reads) const {
-    const Axes axes = axes_of(given, ~0U, true);
-    const int64_t length = axes.dims[axes.rank - 1];
-    const int64_t stride = axes.strides[axes.rank - 1];
-    const int64_t lines = axes.count() / length;
+  void convert(const ep_launch& launch, const OperandShape& given, const char* operand, bool reads) const {
+    constexpr int64_t longest = 4096;
+    const SharedAxes axes = with_workspace(given);
+    const int64_t length = axes.last_dim(), stride = axes.last_steps().taken;
+    const int64_t lines = axes.count() / length, pieces = (length + longest - 1) / longest;
     char* const room = address_of(launch.workspace);
     parallel(device->threads, lines * length, [&](int32_t part, int32_t parts) {
-      for (int64_t line = lines * part / parts; line < lines * (part + 1) / parts; ++line) {
-        char* const dense = room + line * length * format_.compute_size;
-        char* const at = operand + axes.offset(line * length) * size_;
+      const int64_t units = lines * pieces;
+      for (int64_t unit = units * part / parts; unit < units * (part + 1) / parts; ++unit) {
+        const int64_t line = unit / pieces, begin = length * (unit % pieces) / pieces;
+        const int64_t n = length * (unit % pieces + 1) / pieces - begin;
+        char* const values = room + (line * length + begin) * format_.compute_size;
+        const char* const at = operand + (axes.offset(line * length).taken + begin * stride) * size_;
         if (reads) {
-          format_.read(dense, 1, at, stride, length);
+          format_.read(values, 1, at, stride, n);
         } else {
-          format_.write(at, stride, dense, 1, length);
+          format_.write(const_cast<char*>(at), stride, values, 1, n);
         }
       }
     });
@@ -321,84 +198,159 @@ class ScatterPrimitive final : public ep_primitive {
   Walk walk_of(const ep_launch& launch, const OperandShape& places) const {
     const OperandShape updates = shape(launch.shapes, updates_);
     const OperandShape indices = shape(launch.shapes, indices_);
+    const OperandShape src = shape(launch.shapes, src_);
     const bool slices = at_.mode == EP_GATHER_SLICES;
     const int32_t along = slices ? indices.rank : 1;
     Walk walk;
     walk.length = places.dims[at_.axis];
     walk.stride = places.strides[at_.axis];
     for (int32_t k = 0; k < updates.rank; ++k) {
-      const bool outer = k < at_.axis;
-      const bool inner = k >= at_.axis + along;
-      if (!outer && !inner) {
-        walk.along_updates.add(updates.dims[k], updates.strides[k]);
-        walk.along_indices.add(updates.dims[k], indices.strides[slices ? k - at_.axis : k]);
+      Steps steps;
+      steps.taken = updates.strides[k];
+      if (k >= at_.axis && k < at_.axis + along) {
+        steps.indices = indices.strides[slices ? k - at_.axis : k];
+        walk.along.add(updates.dims[k], steps);
         continue;
       }
-      const int64_t index_stride = slices ? 0 : indices.strides[k];
-      const int64_t place_stride = places.strides[outer ? k : k - along + 1];
-      (outer ? walk.outer_updates : walk.inner_updates).add(updates.dims[k], updates.strides[k]);
-      (outer ? walk.outer_indices : walk.inner_indices).add(updates.dims[k], index_stride);
-      (outer ? walk.outer_dst : walk.inner_dst).add(updates.dims[k], place_stride);
+      const int32_t place = k < at_.axis ? k : k - along + 1;
+      steps.indices = slices ? 0 : indices.strides[k];
+      steps.whole = places.strides[place];
+      steps.src = src.strides[place];
+      (k < at_.axis ? walk.outer : walk.inner).add(updates.dims[k], steps);
     }
     return walk;
   }
 
-  // True if the updates of one index are contiguous, and so are the positions that they address.
-  bool moves_rows(const Walk& walk) const {
-    return at_.mode == EP_GATHER_SLICES && walk.inner_updates.contiguous() && walk.inner_dst.contiguous();
+  // Finds the positions within `range` that n indices address, and notes indices out of range. Returns the numbers of
+  // these indices, or NULL if all n are within the range. The positions are in `picked` or, as given, in INDICES.
+  const int64_t* find_positions(const char* indices, int64_t step, int64_t n, int64_t length, const Range& range,
+                                BadIndex* bad, Picked* picked, const int64_t** positions) const {
+    return wide_indices_ ? find_positions(pick_wide_, indices, step, n, length, range, bad, picked, positions)
+                         : find_positions(pick_narrow_, indices, step, n, length, range, bad, picked, positions);
+  }
+  template <class Index>
+  static const int64_t* find_positions(Pick<Index> pick, const char* base, int64_t step, int64_t n, int64_t length,
+                                       const Range& range, BadIndex* bad, Picked* picked, const int64_t** positions) {
+    const auto* const indices = reinterpret_cast<const Index*>(base);
+    *positions = picked->positions;
+    if (range.low == 0 && range.high == length) {
+      picked->count = n;
+      if constexpr (sizeof(Index) == 8) {
+        if (step == 1 && are_within(indices, n, length)) {
+          *positions = reinterpret_cast<const int64_t*>(base);
+          return nullptr;
+        }
+      }
+      for (int64_t i = 0; i < n; ++i) {
+        const int64_t given = indices[i * step];
+        picked->positions[i] = given + (given >> 63 & length);
+      }
+      if (are_within(picked->positions, n, length)) return nullptr;
+    } else if (step == 1) {
+      pick(indices, n, length, range.low, range.high, picked);
+      if (!picked->is_outside) return picked->numbers;
+    }
+    picked->count = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t position = resolve_index(indices[i * step], length, bad);
+      if (position < range.low || position >= range.high) continue;
+      picked->numbers[picked->count] = i;
+      picked->positions[picked->count++] = position;
+    }
+    return picked->numbers;
   }
 
-  // Returns how to copy lines if those of DST and SRC are contiguous and each has updates of its own.
-  LineCopy line_copy(const ep_launch& launch, const OperandShape& dst) const {
-    LineCopy lines;
-    const OperandShape src = shape(launch.shapes, src_);
-    lines.from = address_of(launch.operands[src_]);
-    if (at_.mode == EP_GATHER_COORDINATES || at_.axis + 1 != dst.rank) return lines;
-    if (lines.from == address_of(launch.operands[0]) || src.strides[at_.axis] != 1 || dst.strides[at_.axis] != 1)
-      return lines;
-    for (int32_t k = 0; k < at_.axis; ++k) lines.outer.add(src.dims[k], src.strides[k]);
-    lines.length = src.dims[at_.axis];
-    const Walk walk = walk_of(launch, dst);
-    const int64_t count = walk.outer_updates.count();
-    lines.copies = count >= fewest_lanes && count == lines.outer.count() && walk.inner_updates.count() == 1;
-    return lines;
+  // Returns the updates from[numbers[i] * step], or from[i * step] if `numbers` is NULL, as a contiguous list in the
+  // type of the positions.
+  const char* list_updates(const char* from, int64_t step, const int64_t* numbers, int64_t n, Buffers* buffers) const {
+    if (numbers != nullptr) {
+      select_(buffers->elements, from, step, numbers, n);
+      from = buffers->elements;
+      step = 1;
+    }
+    if (format_.same && step == 1) return from;
+    format_.read(buffers->values, 1, from, step, n);
+    return buffers->values;
+  }
+
+  // Applies the updates of a strip whose positions are within `range`.
+  void apply_strip(const Strip& strip, int64_t length, const Range& range, BadIndex* bad, Buffers* buffers) const {
+    const int64_t index_step = strip.index_step * (wide_indices_ ? 8 : 4), update_step = strip.update_step * size_;
+    char* places = strip.places;
+    for (int64_t first = 0; first < strip.n; first += strip.span, places += strip.span_step * place_size_) {
+      const int64_t n = std::min(strip.span, strip.n - first);
+      Picked& picked = buffers->picked;
+      const int64_t* positions = nullptr;
+      const int64_t* const numbers = find_positions(strip.indices + first * index_step, strip.index_step, n, length,
+                                                    range, bad, &picked, &positions);
+      const char* const updates =
+          list_updates(strip.updates + first * update_step, strip.update_step, numbers, picked.count, buffers);
+      if (numbers == nullptr || strip.lines == nullptr) {
+        apply_.each(places, positions, strip.place_stride, strip.lines, updates, picked.count);
+        continue;
+      }
+      for (int64_t i = 0; i < picked.count; ++i)
+        picked.positions[i] = picked.positions[i] * strip.place_stride + strip.lines[numbers[i]];
+      apply_.each(places, picked.positions, 1, nullptr, updates, picked.count);
+    }
+  }
+
+  // Applies updates [begin, end) of a slice, whose axes are `inner`, to the positions of the slice.
+  void apply_slice(const SharedAxes& inner, int64_t begin, int64_t end, char* places, const char* updates,
+                   Buffers* buffers) const {
+    const int64_t length = inner.last_dim();
+    const Steps step = inner.last_steps();
+    for (int64_t i = begin; i < end;) {
+      const int64_t row = std::min(end, i - i % length + length);
+      Steps at = inner.offset(i);
+      if (step.whole == 1 && step.taken == 1 && format_.same) {
+        apply_.row(places + at.whole * place_size_, updates + at.taken * size_, row - i);
+        i = row;
+        continue;
+      }
+      for (; i < row; i += longest_span, at = at + step * longest_span) {
+        const int64_t n = std::min(longest_span, row - i);
+        const char* const list = list_updates(updates + at.taken * size_, step.taken, nullptr, n, buffers);
+        char* const to = places + at.whole * place_size_;
+        if (step.whole == 1) {
+          apply_.row(to, list, n);
+          continue;
+        }
+        for (int64_t k = 0; k < n; ++k) buffers->picked.positions[k] = k;
+        apply_.each(to, buffers->picked.positions, step.whole, nullptr, list, n);
+      }
+      i = row;
+    }
   }
 
   // Copies SRC and applies one line of updates whose indices ascend according to a sample: each thread applies adjacent
   // updates, and owns the positions from its first update up to the first one of the next thread. Returns false if
   // there is no such line, or if an index is outside its thread's range; DST must then be computed again.
-  bool scatter_rising(const ep_launch& launch, const OperandShape& dst) const {
+  bool scatter_rising(const ep_launch& launch) const {
     constexpr int64_t fewest = 1 << 15, samples = 64;
-    const char* const from = address_of(launch.operands[src_]);
-    if (at_.mode == EP_GATHER_COORDINATES || from == address_of(launch.operands[0])) return false;
+    if (at_.mode == EP_GATHER_COORDINATES || address(launch, src_) == address(launch, 0)) return false;
+    const OperandShape dst = shape(launch.shapes, 0);
     const Walk walk = walk_of(launch, dst);
-    const int64_t n = walk.along_updates.count();
-    if (n < fewest || walk.outer_updates.count() * walk.inner_updates.count() != 1) return false;
-    if (walk.along_updates.rank != 1 || walk.along_updates.strides[0] != 1 || walk.along_indices.strides[0] != 1)
-      return false;
+    const int64_t n = walk.along.count();
+    if (n < fewest || walk.outer.count() * walk.inner.count() != 1 || walk.along.rank != 1) return false;
+    if (walk.along.last_steps().taken != 1 || walk.along.last_steps().indices != 1) return false;
     if (walk.stride != 1 || shape(launch.shapes, src_).strides[at_.axis] != 1) return false;
     if (axes_of(dst, ~0U, true).count() != walk.length) return false;
-    const char* const indices = address_of(launch.operands[indices_]);
+    const char* const indices = address(launch, indices_);
     int64_t before = -1;
     for (int64_t i = 0; i < samples; ++i) {
       const int64_t index = index_at(indices, n * i / samples, wide_indices_);
       if (index <= before || index >= walk.length) return false;
       before = index;
     }
-    copy(dst, shape(launch.shapes, src_), address_of(launch.operands[0]), from);
-    bool done = false;
-    with_apply([&](const auto& apply) {
-      done = wide_indices_ ? scatter_line(launch, reinterpret_cast<const int64_t*>(indices), n, walk.length, apply)
-                           : scatter_line(launch, reinterpret_cast<const int32_t*>(indices), n, walk.length, apply);
-    });
-    return done;
+    copy_src(launch);
+    return wide_indices_ ? apply_rising(launch, reinterpret_cast<const int64_t*>(indices), n, walk.length)
+                         : apply_rising(launch, reinterpret_cast<const int32_t*>(indices), n, walk.length);
   }
-  template <class Index, class Apply>
-  bool scatter_line(const ep_launch& launch, const Index* indices, int64_t n, int64_t length,
-                    const Apply& apply) const {
-    using Place = typename Apply::Place;
+  template <class Index>
+  bool apply_rising(const ep_launch& launch, const Index* indices, int64_t n, int64_t length) const {
     constexpr int64_t longest_group = 4096;
-    const char* const updates = address_of(launch.operands[updates_]);
+    const char* const updates = address(launch, updates_);
     char* const to = address_of(launch.operands[0]);
     // Equal indices belong to one thread. Returns -1 if too many are equal.
     const auto first_of = [&](int64_t i) {
@@ -415,77 +367,36 @@ class ScatterPrimitive final : public ep_primitive {
       const int64_t high = end == n ? length : int64_t{indices[end]};
       if (low < 0 || high > length || low > high) fits = false;
       if (!fits) return;
-      const auto width = static_cast<uint64_t>(high - low);
-      char* const places = to + low * int64_t{sizeof(Place)};
-      for (int64_t i = begin; i < end; ++i) {
-        const auto position = static_cast<uint64_t>(int64_t{indices[i]} - low);
-        if (position >= width) {
+      int64_t offsets[longest_span];
+      for (int64_t first = begin; first < end; first += longest_span) {
+        const int64_t count = std::min(longest_span, end - first);
+        for (int64_t i = 0; i < count; ++i) offsets[i] = indices[first + i] - low;
+        if (!are_within(offsets, count, high - low)) {
           fits = false;
           return;
         }
-        apply.one(places + position * sizeof(Place), updates + i * int64_t{sizeof(Place)});
+        apply_.each(to + low * size_, offsets, 1, nullptr, updates + first * size_, count);
       }
     });
     return fits;
   }
 
-  // Applies every update, keeping the order per position. Elements of `to` have `place_size` bytes.
-  template <class Apply>
-  void scatter(const ep_launch& launch, const OperandShape& places, const LineCopy& lines, BadIndex* bad,
-               const Apply& apply, char* to, int64_t place_size) const {
-    if (at_.mode == EP_GATHER_COORDINATES) return by_coordinates(launch, places, bad, apply, to, place_size);
-    const Walk walk = walk_of(launch, places);
-    const int64_t outer = walk.outer_updates.count();
-    const int64_t along = walk.along_updates.count();
-    const int64_t inner = walk.inner_updates.count();
-    // Threads divide the lanes if there are many (of rows, several lanes per part); otherwise each thread gets a range
-    // of positions.
-    const int64_t lanes = outer * inner;
-    const bool by_lane = lanes >= fewest_lanes;
-    const bool rows = inner > 1 && moves_rows(walk);
-    const int64_t width = rows ? std::clamp<int64_t>(lanes / (2 * device->threads), 16, 256) : 1;
-    const bool picks = inner == 1 && walk.along_updates.rank == 1 && walk.along_indices.strides[0] == 1;
-    const int64_t ranges = picks || device->threads >= 4 ? device->threads : 1;
-    const int64_t pieces = by_lane ? (lanes + width - 1) / width : ranges;
-    const int64_t quarters = rows ? 2 : 16;  // quarters of a nanosecond per element
-    parallel(device->threads, lanes * along * quarters / 4, [&](int32_t part, int32_t parts) {
-      const int64_t first = pieces * part / parts;
-      const int64_t last = pieces * (part + 1) / parts;
-      if (first >= last) return;
-      const int64_t first_lane = by_lane ? first * width : 0;
-      const int64_t last_lane = by_lane ? std::min(last * width, lanes) : lanes;
-      Range range;
-      range.low = by_lane ? 0 : walk.length * first / pieces;
-      range.high = by_lane ? walk.length : walk.length * last / pieces;
-      for (int64_t o = first_lane / inner; o * inner < last_lane; ++o) {
-        range.begin = std::max(first_lane - o * inner, int64_t{0});
-        range.end = std::min(last_lane - o * inner, inner);
-        const char* const from = address_of(launch.operands[updates_]) + walk.outer_updates.offset(o) * size_;
-        char* const line = to + walk.outer_dst.offset(o) * place_size;
-        if (lines.copies) {
-          copy_bytes(line, lines.from + lines.outer.offset(o) * size_, static_cast<size_t>(lines.length * size_));
-        }
-        scatter_lanes(launch, walk, range, walk.outer_indices.offset(o), from, bad, apply, line, place_size);
-      }
-    });
-  }
-
   // Applies rows of updates to rows of DST. Each thread owns adjacent rows, and copies them from SRC just before. A
   // sample of the indices determines the ranges, so that each has about as many updates. Returns false if there are few
   // rows, the rows are short, or a few of them have most updates; several threads then share each row.
-  template <class Apply>
-  bool scatter_rows(const ep_launch& launch, const OperandShape& dst, BadIndex* bad, const Apply& apply) const {
+  bool scatter_rows(const ep_launch& launch, BadIndex* bad) const {
     constexpr int64_t shortest = 256, samples = 64, ranges_of_thread = 4;  // bytes of a row
-    const OperandShape src = shape(launch.shapes, src_);
+    if (at_.mode != EP_GATHER_SLICES || device->threads == 1) return false;
+    const OperandShape src = shape(launch.shapes, src_), dst = shape(launch.shapes, 0);
     const Walk walk = walk_of(launch, dst);
-    const int64_t n = walk.along_updates.count(), length = walk.inner_updates.count();
+    const int64_t n = walk.along.count(), length = walk.inner.count();
     const int64_t ranges = ranges_of_thread * device->threads;
-    if (at_.mode != EP_GATHER_SLICES || device->threads == 1 || walk.along_updates.rank != 1) return false;
-    if (walk.outer_updates.count() != 1 || !moves_rows(walk) || walk.stride != length) return false;
+    if (walk.along.rank != 1 || walk.outer.count() != 1 || !walk.has_rows() || walk.stride != length) return false;
     if (!axes_of(src, ~0U, true).contiguous() || !axes_of(dst, ~0U, true).contiguous()) return false;
     if (length * size_ < shortest || n < samples || ranges > samples / 2 || walk.length < ranges) return false;
-    const char* const indices = address_of(launch.operands[indices_]);
-    const auto index = [&](int64_t i) { return index_at(indices, i * walk.along_indices.strides[0], wide_indices_); };
+    const char* const indices = address(launch, indices_);
+    const Steps step = walk.along.last_steps();
+    const auto index = [&](int64_t i) { return index_at(indices, i * step.indices, wide_indices_); };
     int64_t sample[samples];
     for (int64_t i = 0; i < samples; ++i) {
       const int64_t given = index(n * i / samples);
@@ -498,8 +409,8 @@ class ScatterPrimitive final : public ep_primitive {
     for (int64_t range = 1; range < ranges; ++range) {
       if (low_of(range) == low_of(range - 1) && range > 1) return false;
     }
-    const char* const updates = address_of(launch.operands[updates_]);
-    const char* const from = address_of(launch.operands[src_]);
+    const char* const updates = address(launch, updates_);
+    const char* const from = address(launch, src_);
     char* const to = address_of(launch.operands[0]);
     const int64_t row = length * size_;
     parallel(device->threads, (n + walk.length) * row / 16, [&](int32_t part, int32_t parts) {
@@ -509,135 +420,241 @@ class ScatterPrimitive final : public ep_primitive {
       for (int64_t i = 0; i < n; ++i) {
         const int64_t position = resolve_index(index(i), walk.length, bad);
         if (position >= low && position < high)
-          apply.row(to + position * row, updates + walk.along_updates.offset(i) * size_, length);
+          apply_.row(to + position * row, updates + i * step.taken * size_, length);
       }
     });
     return true;
   }
 
-  // Adds integers to one line of few positions; returns false for other updates. Adjacent updates go to different
-  // tables, so that equal ones do not wait for each other.
-  template <class T>
-  bool add_in_tables(const ep_launch& launch, const OperandShape& places, BadIndex* bad, char* to) const {
-    constexpr int64_t most_places = 1024, tables = 4;
-    if (at_.mode == EP_GATHER_COORDINATES) return false;
+  // Applies every update, keeping the order per position. `to` holds the positions, whose shape is `places`.
+  void scatter(const ep_launch& launch, const OperandShape& places, BadIndex* bad, char* to) const {
+    if (at_.mode == EP_GATHER_COORDINATES) {
+      if (!staged_) copy_src(launch);
+      return by_coordinates(launch, places, bad, to);
+    }
     const Walk walk = walk_of(launch, places);
-    const int64_t n = walk.along_updates.count();
-    if (walk.length > most_places || n < 16 * walk.length || n < (1 << 15)) return false;
-    if (walk.outer_updates.count() * walk.inner_updates.count() != 1 || walk.along_updates.rank != 1) return false;
-    std::vector<T> sums(static_cast<size_t>(device->threads * tables * walk.length));
-    parallel(device->threads, n, [&](int32_t part, int32_t parts) {
-      T* const mine = sums.data() + runner() * tables * walk.length;
-      const char* const indices = address_of(launch.operands[indices_]);
-      const T* const updates = reinterpret_cast<const T*>(address_of(launch.operands[updates_]));
-      const auto add = [&](int64_t i, int64_t table) {
-        const int64_t position =
-            resolve_index(index_at(indices, i * walk.along_indices.strides[0], wide_indices_), walk.length, bad);
-        if (position >= 0)
-          mine[table * walk.length + position] = combined<EP_SCATTER_ADD>(mine[table * walk.length + position],
-                                                                          updates[i * walk.along_updates.strides[0]]);
-      };
-      int64_t i = n * part / parts;
-      const int64_t end = n * (part + 1) / parts;
-      for (; i + tables <= end; i += tables) {
-        for (int64_t table = 0; table < tables; ++table) add(i + table, table);
-      }
-      for (; i < end; ++i) add(i, 0);
-    });
-    T* const place = reinterpret_cast<T*>(to);
-    for (int64_t table = 0; table < device->threads * tables; ++table) {
-      for (int64_t k = 0; k < walk.length; ++k) {
-        T& sum = place[k * walk.stride];
-        sum = combined<EP_SCATTER_ADD>(sum, sums[static_cast<size_t>(table * walk.length + k)]);
-      }
+    if (at_.mode == EP_GATHER_SLICES && walk.inner.last_dim() >= short_strip) {
+      if (!staged_) copy_src(launch);
+      return by_slices(launch, walk, bad, to);
     }
-    return true;
+    if (uses_tables(walk)) {
+      copy_src(launch);
+      return add_in_tables(launch, walk, bad, to);
+    }
+    by_strips(launch, walk, bad, to);
   }
 
-  // Lanes [begin, end) of one outer index, and positions [low, high) of each.
-  struct Range {
-    int64_t begin, end, low, high;
-  };
-  template <class Apply>
-  void scatter_lanes(const ep_launch& launch, const Walk& walk, const Range& range, int64_t first_index,
-                     const char* from, BadIndex* bad, const Apply& apply, char* base, int64_t place_size) const {
-    const char* const indices = address_of(launch.operands[indices_]);
-    const int64_t along = walk.along_updates.count();
-    const bool slices = at_.mode == EP_GATHER_SLICES;
-    const bool rows = moves_rows(walk);
-    const bool lists = walk.along_updates.rank == 1;
-    const auto resolve = [&](int64_t at) {
-      return resolve_index(index_at(indices, at, wide_indices_), walk.length, bad);
-    };
-    const auto within = [&](int64_t position) { return position >= range.low && position < range.high; };
-    const int64_t index_size = wide_indices_ ? 8 : 4;
-    Strip strip{};
-    strip.place_step = walk.stride * place_size;
-    strip.length = walk.length;
-    strip.low = range.low;
-    strip.high = range.high;
-    strip.simd = device->simd;
-    if (lists && range.end - range.begin == 1 && walk.inner_updates.count() == 1) {
-      strip.indices = indices + first_index * index_size;
-      strip.index_step = walk.along_indices.strides[0];
-      strip.updates = from;
-      strip.update_step = walk.along_updates.strides[0] * size_;
-      strip.places = base;
-      strip.n = along;
-      return scatter_strip_of(strip, bad, apply);
-    }
-    for (int64_t a = 0; a < along; ++a) {
-      const int64_t index_offset = first_index + walk.along_indices.offset(a);
-      const char* const line = from + walk.along_updates.offset(a) * size_;
-      int64_t position = slices ? resolve(index_offset) : 0;
-      if (slices && !within(position)) continue;
-      if (rows) {
-        apply.row(base + (position * walk.stride + range.begin) * place_size, line + range.begin * size_,
-                  range.end - range.begin);
-        continue;
+  // True for many integers that are added into one line of few positions.
+  bool uses_tables(const Walk& walk) const {
+    constexpr int64_t most_places = 1024;
+    const int64_t n = walk.along.count();
+    if (at_.op != EP_SCATTER_ADD || is_floating(desc_.operands[0].dtype)) return false;
+    if (walk.length > most_places || n < 16 * walk.length || n < (1 << 15)) return false;
+    return walk.outer.count() * walk.inner.count() == 1 && walk.along.rank == 1;
+  }
+
+  // Adjacent updates are added into different tables, so that equal ones do not wait for each other.
+  void add_in_tables(const ep_launch& launch, const Walk& walk, BadIndex* bad, char* to) const {
+    constexpr int64_t tables = 4;
+    const int64_t n = walk.along.count(), index_size = wide_indices_ ? 8 : 4;
+    const int64_t table_size = walk.length * size_, spans = (n + longest_span - 1) / longest_span;
+    const Steps step = walk.along.last_steps();
+    std::vector<uint64_t> sums(static_cast<size_t>((device->threads * tables * table_size + 7) / 8));
+    char* const all = reinterpret_cast<char*>(sums.data());
+    int64_t tables_of[longest_span];
+    for (int64_t i = 0; i < longest_span; ++i) tables_of[i] = i % tables * walk.length;
+    parallel(device->threads, n, [&](int32_t part, int32_t parts) {
+      Buffers buffers;
+      char* const mine = all + runner() * tables * table_size;
+      for (int64_t span = spans * part / parts; span < spans * (part + 1) / parts; ++span) {
+        const int64_t first = span * longest_span, count = std::min(longest_span, n - first);
+        const Steps at = step * first;
+        Picked& picked = buffers.picked;
+        const int64_t* positions = nullptr;
+        const int64_t* const numbers = find_positions(address(launch, indices_) + at.indices * index_size, step.indices,
+                                                      count, walk.length, {0, walk.length}, bad, &picked, &positions);
+        const char* const updates = address(launch, updates_) + at.taken * size_;
+        apply_.each(mine, positions, 1, tables_of, list_updates(updates, step.taken, numbers, picked.count, &buffers),
+                    picked.count);
       }
-      if (!slices && walk.inner_updates.rank == 1) {
-        strip.index_step = walk.inner_indices.strides[0];
-        strip.indices = indices + (index_offset + range.begin * strip.index_step) * index_size;
-        strip.update_step = walk.inner_updates.strides[0] * size_;
-        strip.updates = line + range.begin * strip.update_step;
-        strip.line_step = walk.inner_dst.strides[0] * place_size;
-        strip.places = base + range.begin * strip.line_step;
-        strip.n = range.end - range.begin;
-        scatter_strip_of(strip, bad, apply);
-        continue;
-      }
-      for (int64_t i = range.begin; i < range.end; ++i) {
-        if (!slices) {
-          position = resolve(index_offset + walk.inner_indices.offset(i));
-          if (!within(position)) continue;
-        }
-        apply.one(base + (position * walk.stride + walk.inner_dst.offset(i)) * place_size,
-                  line + walk.inner_updates.offset(i) * size_);
-      }
+    });
+    std::vector<int64_t> positions(static_cast<size_t>(walk.length));
+    std::iota(positions.begin(), positions.end(), int64_t{0});
+    for (int64_t table = 0; table < device->threads * tables; ++table) {
+      apply_.each(to, positions.data(), walk.stride, nullptr, all + table * table_size, walk.length);
     }
   }
-  template <class Apply>
-  void scatter_strip_of(const Strip& strip, BadIndex* bad, const Apply& apply) const {
-    if (wide_indices_) return scatter_strip<int64_t>(strip, bad, apply);
-    scatter_strip<int32_t>(strip, bad, apply);
+
+  // Applies slices of updates. Threads divide the lanes if there are many, else ranges of positions.
+  void by_slices(const ep_launch& launch, const Walk& walk, BadIndex* bad, char* to) const {
+    const int64_t inner = walk.inner.count(), lanes = walk.outer.count() * inner, along = walk.along.count();
+    const bool by_lane = lanes >= fewest_lanes;
+    const bool rows = format_.same && walk.has_rows();
+    const int64_t width = walk.has_rows() ? std::clamp<int64_t>(lanes / (2 * device->threads), 16, 256) : 1;
+    const int64_t pieces = by_lane ? (lanes + width - 1) / width : device->threads >= 4 ? device->threads : 1;
+    const int64_t quarters = walk.has_rows() ? 2 : 16;  // quarters of a nanosecond per element
+    parallel(device->threads, lanes * along * quarters / 4, [&](int32_t part, int32_t parts) {
+      const int64_t first = pieces * part / parts, last = pieces * (part + 1) / parts;
+      if (first >= last) return;
+      const int64_t first_lane = by_lane ? first * width : 0;
+      const int64_t last_lane = by_lane ? std::min(last * width, lanes) : lanes;
+      const Range range{by_lane ? 0 : walk.length * first / pieces,
+                        by_lane ? walk.length : walk.length * last / pieces};
+      Buffers buffers;
+      for (int64_t o = first_lane / inner; o * inner < last_lane; ++o) {
+        const int64_t begin = std::max(first_lane - o * inner, int64_t{0}),
+                      end = std::min(last_lane - o * inner, inner);
+        const Steps outer = walk.outer.offset(o);
+        for (int64_t a = 0; a < along; ++a) {
+          const Steps at = outer + walk.along.offset(a);
+          const int64_t given = index_at(address(launch, indices_), at.indices, wide_indices_);
+          const int64_t position = resolve_index(given, walk.length, bad);
+          if (position < range.low || position >= range.high) continue;
+          char* const line = to + (at.whole + position * walk.stride) * place_size_;
+          const char* const updates = address(launch, updates_) + at.taken * size_;
+          if (rows)
+            apply_.row(line + begin * size_, updates + begin * size_, end - begin);
+          else
+            apply_slice(walk.inner, begin, end, line, updates, &buffers);
+        }
+      }
+    });
+  }
+
+  // How updates are divided into strips. A strip runs along one axis, or along two: the last axis and the one before.
+  // The other axes are `lanes`, which are divided among threads, and `along`.
+  struct StripAxes {
+    SharedAxes lanes, along;
+    int64_t n = 1, inner = 1;   // elements of a strip, and of the second of two axes
+    Steps steps, inner_steps;   // steps of the axis, or of both axes
+    bool is_divisible = false;  // the strip, or the first of two axes, is an axis of lanes
+  };
+  static StripAxes strip_axes(const Walk& walk) {
+    StripAxes axes;
+    axes.lanes.add(walk.outer);
+    axes.lanes.add(walk.inner);
+    axes.along = walk.along;
+    // A short last axis is read together with the one before, if that is possible.
+    const auto continues = [](const SharedAxes& outer, int64_t dim, const Steps& inner) {
+      const Steps steps = outer.last_steps();
+      return outer.rank > 0 && steps.taken == dim * inner.taken && steps.indices == dim * inner.indices;
+    };
+    if (walk.inner.rank == 1 && walk.inner.dims[0] < short_strip &&
+        continues(walk.along, walk.inner.dims[0], walk.inner.steps[0])) {
+      axes.inner = walk.inner.dims[0];
+      axes.inner_steps = walk.inner.steps[0];
+      axes.steps = walk.along.last_steps();
+      axes.n = axes.inner * walk.along.last_dim();
+      axes.lanes = walk.outer;
+      --axes.along.rank;
+      return axes;
+    }
+    if (walk.inner.rank == 0 && walk.along.rank == 1 && walk.along.dims[0] < short_strip &&
+        continues(walk.outer, walk.along.dims[0], walk.along.steps[0])) {
+      axes.inner = walk.along.dims[0];
+      axes.inner_steps = walk.along.steps[0];
+      axes.steps = walk.outer.last_steps();
+      axes.n = axes.inner * walk.outer.last_dim();
+      axes.is_divisible = true;
+      --axes.lanes.rank;
+      --axes.along.rank;
+      return axes;
+    }
+    // Else the axis with the least steps that is not short, or the longest axis.
+    axes.n = axes.along.last_dim();
+    axes.steps = axes.along.last_steps();
+    const auto cost = [](const Steps& steps) {
+      return std::abs(steps.taken) + std::abs(steps.indices) + std::abs(steps.whole);
+    };
+    int32_t best = -1;
+    for (int32_t k = axes.lanes.rank - 1; k >= 0; --k) {
+      const int64_t dim = axes.lanes.dims[k];
+      const bool is_better =
+          dim < short_strip || axes.n < short_strip ? dim > axes.n : cost(axes.lanes.steps[k]) < cost(axes.steps);
+      if (!is_better) continue;
+      best = k;
+      axes.n = dim;
+      axes.steps = axes.lanes.steps[k];
+    }
+    axes.is_divisible = best >= 0;
+    if (axes.is_divisible) {
+      axes.lanes.remove(best);
+    } else if (axes.along.rank > 0) {
+      --axes.along.rank;
+    }
+    return axes;
+  }
+
+  // Applies single updates. Threads divide the lanes if there are many, else ranges of positions.
+  void by_strips(const ep_launch& launch, const Walk& walk, BadIndex* bad, char* to) const {
+    const StripAxes axes = strip_axes(walk);
+    Strip model{};
+    const bool is_pair = axes.inner > 1;
+    model.index_step = (is_pair ? axes.inner_steps : axes.steps).indices;
+    model.update_step = (is_pair ? axes.inner_steps : axes.steps).taken;
+    model.place_stride = walk.stride;
+    model.span = longest_span - longest_span % axes.inner;
+    model.span_step = model.span / axes.inner * axes.steps.whole;
+    int64_t lines[longest_span];
+    if (axes.steps.whole != 0 || axes.inner_steps.whole != 0) {
+      for (int64_t i = 0; i < model.span; ++i)
+        lines[i] = i / axes.inner * axes.steps.whole + i % axes.inner * axes.inner_steps.whole;
+      model.lines = lines;
+    }
+    const int64_t most = 4 * model.span;  // so that the positions of divisible strips stay in the cache
+    const int64_t blocks = axes.is_divisible ? (axes.n + most - 1) / most : 1;
+    const int64_t block = axes.is_divisible ? most : axes.n;
+    const int64_t units = axes.lanes.count() * blocks, along = axes.along.count();
+    const bool by_lane = axes.lanes.count() * (axes.is_divisible ? axes.n / axes.inner : 1) >= fewest_lanes;
+    const bool picks = !axes.is_divisible && along == 1 && model.index_step == 1;
+    const int64_t pieces = by_lane ? units : picks || device->threads >= 4 ? device->threads : 1;
+    // Lines that are contiguous in SRC and DST are copied just before their updates.
+    const OperandShape src = shape(launch.shapes, src_);
+    const bool copies_lines = !staged_ && by_lane && model.lines == nullptr && !axes.is_divisible && walk.stride == 1 &&
+                              address(launch, src_) != to && src.strides[at_.axis] == 1 &&
+                              units * walk.length == axes_of(src, ~0U, true).count();
+    if (!staged_ && !copies_lines) copy_src(launch);
+    const int64_t updates = along * axes.lanes.count() * axes.n;
+    parallel(device->threads, updates * 4, [&](int32_t part, int32_t parts) {
+      const int64_t first = pieces * part / parts, last = pieces * (part + 1) / parts;
+      if (first >= last) return;
+      const Range range{by_lane ? 0 : walk.length * first / pieces,
+                        by_lane ? walk.length : walk.length * last / pieces};
+      Buffers buffers;
+      Strip strip = model;
+      for (int64_t unit = by_lane ? first : 0; unit < (by_lane ? last : units); ++unit) {
+        const int64_t begin = unit % blocks * block;
+        strip.n = std::min(block, axes.n - begin);
+        const Steps lane = axes.lanes.offset(unit / blocks) + axes.steps * (begin / axes.inner);
+        if (copies_lines)
+          copy_bytes(to + lane.whole * size_, address(launch, src_) + lane.src * size_,
+                     static_cast<size_t>(walk.length * size_));
+        for (int64_t a = 0; a < along; ++a) {
+          const Steps at = lane + axes.along.offset(a);
+          strip.indices = address(launch, indices_) + at.indices * (wide_indices_ ? 8 : 4);
+          strip.updates = address(launch, updates_) + at.taken * size_;
+          strip.places = to + at.whole * place_size_;
+          apply_strip(strip, walk.length, range, bad, &buffers);
+        }
+      }
+    });
   }
 
   // Applies updates by coordinates. Threads divide the lanes if there are many, else ranges of the first coordinate.
-  template <class Apply>
-  void by_coordinates(const ep_launch& launch, const OperandShape& whole, BadIndex* bad, const Apply& apply, char* to,
-                      int64_t place_size) const {
+  void by_coordinates(const ep_launch& launch, const OperandShape& whole, BadIndex* bad, char* to) const {
     const OperandShape updates = shape(launch.shapes, updates_);
     const OperandShape indices = shape(launch.shapes, indices_);
     const Coordinates named(whole, indices, at_.axis);
     const Axes outer = axes_before(updates, indices.rank - 1);
-    const Axes inner_updates = axes_from(updates, indices.rank - 1);
-    const Axes inner_dst = axes_from(whole, whole.rank - inner_updates.rank);
-    const bool rows = inner_updates.contiguous() && inner_dst.contiguous();
-    const int64_t inner = inner_updates.count();
+    SharedAxes axes;
+    for (int32_t k = indices.rank - 1; k < updates.rank; ++k) {
+      const int32_t place = whole.rank - updates.rank + k;
+      axes.add(updates.dims[k], {.taken = updates.strides[k], .whole = whole.strides[place]});
+    }
+    const int64_t inner = axes.count();
     const bool by_lane = inner >= 64;
-    const char* const from = address_of(launch.operands[updates_]);
-    const char* const index_base = address_of(launch.operands[indices_]);
+    const char* const from = address(launch, updates_);
+    const char* const index_base = address(launch, indices_);
     const int64_t count = named.places();
     parallel(device->threads, count * (10 + inner), [&](int32_t part, int32_t parts) {
       const int64_t begin = by_lane ? inner * part / parts : 0;
@@ -647,76 +664,28 @@ class ScatterPrimitive final : public ep_primitive {
       const int64_t high =
           by_lane ? named.first_length() : named.first_length() * (pieces * (part + 1) / parts) / pieces;
       if (low >= high) return;
+      Buffers buffers;
+      Picked& picked = buffers.picked;
+      picked.count = 0;
+      const auto apply_picked = [&] {
+        const char* const list = list_updates(from, 1, picked.numbers, picked.count, &buffers);
+        apply_.each(to, picked.positions, 1, nullptr, list, picked.count);
+        picked.count = 0;
+      };
       for (int64_t i = 0; i < count; ++i) {
         int64_t first = 0;
         const int64_t offset = named.offset(index_base, wide_indices_, i, bad, &first);
         if (offset < 0 || first < low || first >= high) continue;
-        char* const place = to + offset * place_size;
-        const char* const line = from + outer.offset(i) * size_;
-        if (rows) {
-          apply.row(place + begin * place_size, line + begin * size_, end - begin);
+        if (inner > 1) {
+          apply_slice(axes, begin, end, to + offset * place_size_, from + outer.offset(i) * size_, &buffers);
           continue;
         }
-        for (int64_t j = begin; j < end; ++j) {
-          apply.one(place + inner_dst.offset(j) * place_size, line + inner_updates.offset(j) * size_);
-        }
+        picked.numbers[picked.count] = outer.offset(i);
+        picked.positions[picked.count++] = offset;
+        if (picked.count == longest_span) apply_picked();
       }
+      if (picked.count > 0) apply_picked();
     });
-  }
-
-  void apply_all(const ep_launch& launch, const OperandShape& places, const LineCopy& lines, BadIndex* bad,
-                 char* to) const {
-    with_apply([&](const auto& apply) {
-      using Place = typename std::decay_t<decltype(apply)>::Place;
-      if constexpr (std::is_same_v<std::decay_t<decltype(apply)>, Combine<EP_SCATTER_ADD, Place>> &&
-                    std::is_integral_v<Place>) {
-        if (add_in_tables<Place>(launch, places, bad, to)) return;
-      }
-      scatter(launch, places, lines, bad, apply, to, sizeof(Place));
-    });
-  }
-
-  // Calls visit(apply) with the function that changes a position.
-  template <class Visit>
-  void with_apply(const Visit& visit) const {
-    if (!moves_) return with_combine(visit);
-    switch (size_) {
-      case 1: return visit(Move<uint8_t>());
-      case 2: return visit(Move<uint16_t>());
-      case 4: return visit(Move<uint32_t>());
-      default: return visit(Move<uint64_t>());
-    }
-  }
-  template <class Visit>
-  void with_combine(const Visit& visit) const {
-    switch (format_.compute) {
-      case EP_DTYPE_f32: return with_op<float>(visit);
-      case EP_DTYPE_f64: return with_op<double>(visit);
-      case EP_DTYPE_i8: return with_op<int8_t>(visit);
-      case EP_DTYPE_i16: return with_op<int16_t>(visit);
-      case EP_DTYPE_i32: return with_op<int32_t>(visit);
-      case EP_DTYPE_u8: return with_op<uint8_t>(visit);
-      case EP_DTYPE_u16: return with_op<uint16_t>(visit);
-      case EP_DTYPE_u32: return with_op<uint32_t>(visit);
-      case EP_DTYPE_u64: return with_op<uint64_t>(visit);
-      default: return with_op<int64_t>(visit);
-    }
-  }
-  template <class T, class Visit>
-  void with_op(const Visit& visit) const {
-    switch (at_.op) {
-      case EP_SCATTER_ADD: return with_format<EP_SCATTER_ADD, T>(visit);
-      case EP_SCATTER_MUL: return with_format<EP_SCATTER_MUL, T>(visit);
-      case EP_SCATTER_MIN: return with_format<EP_SCATTER_MIN, T>(visit);
-      default: return with_format<EP_SCATTER_MAX, T>(visit);
-    }
-  }
-  template <int32_t op, class T, class Visit>
-  void with_format(const Visit& visit) const {
-    if constexpr (std::is_same_v<T, float>) {  // the only type in which others are combined
-      if (!format_.same) return visit(Convert<op, T>{format_});
-    }
-    visit(Combine<op, T>());
   }
 
   ep_primitive_desc desc_;
@@ -724,9 +693,13 @@ class ScatterPrimitive final : public ep_primitive {
   int32_t src_, updates_, indices_;
   int32_t size_;
   RowFormat format_;
+  int64_t place_size_;
   bool wide_indices_;
-  bool moves_;   // true: assignment
   bool staged_;  // true: combines in the workspace
+  Apply apply_;
+  Select select_;
+  Pick<int64_t> pick_wide_;
+  Pick<int32_t> pick_narrow_;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "providers/cpu/movement/strided_copy.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -12,10 +13,22 @@
 namespace tenon::provider::cpu {
 namespace {
 
-// Sorts the axes by the destination's strides.
+// Walks axes backwards that the source has in reverse order, unless the destination has unit stride there.
+void turn_axes(StridedCopy* copy, char** dst, const char** src) {
+  for (int32_t axis = 0; axis < copy->rank; ++axis) {
+    if (copy->src_strides[axis] != -1 || copy->dst_strides[axis] == 1) continue;
+    const int64_t last = copy->dims[axis] - 1;
+    *dst += last * copy->dst_strides[axis] * copy->size;
+    *src -= last * copy->size;
+    copy->dst_strides[axis] = -copy->dst_strides[axis];
+    copy->src_strides[axis] = 1;
+  }
+}
+
+// Sorts the axes by the distances in the destination.
 void sort_axes(StridedCopy* copy) {
   for (int32_t axis = 1; axis < copy->rank; ++axis) {
-    for (int32_t i = axis; i > 0 && copy->dst_strides[i - 1] < copy->dst_strides[i]; --i) {
+    for (int32_t i = axis; i > 0 && std::abs(copy->dst_strides[i - 1]) < std::abs(copy->dst_strides[i]); --i) {
       std::swap(copy->dims[i - 1], copy->dims[i]);
       std::swap(copy->dst_strides[i - 1], copy->dst_strides[i]);
       std::swap(copy->src_strides[i - 1], copy->src_strides[i]);
@@ -357,6 +370,7 @@ StridedCopy from_dense(int32_t size, std::span<const int64_t> dims, std::span<co
 }
 
 void strided_copy(StridedCopy copy, char* dst, const char* src, SimdLevel level, int32_t threads) {
+  turn_axes(&copy, &dst, &src);
   sort_axes(&copy);
   fold(&copy);
   if (copy_few_columns(copy, dst, src, level, threads)) return;
@@ -365,15 +379,19 @@ void strided_copy(StridedCopy copy, char* dst, const char* src, SimdLevel level,
   const int64_t length = copy.dims[last];
   if (copy.rank > 1 && length <= short_row && copy.dims[last - 1] > 1) return copy_short_rows(copy, dst, src, threads);
   const ConvertFunction move = move_elements(copy.size);
+  const ReverseFunction reverse =
+      copy.dst_strides[last] == 1 && copy.src_strides[last] == -1 ? reverse_function(level, copy.size) : nullptr;
   int64_t rows = 1;
   for (int32_t axis = 0; axis < last; ++axis) rows *= copy.dims[axis];
   // A single long row is divided too.
   const int64_t pieces = rows >= threads ? 1 : (length + 16383) / 16384;
-  if (rows * pieces == 1) return move(dst, copy.dst_strides[last], src, copy.src_strides[last], length);
   const auto move_part = [&](const Walk& at, int64_t begin, int64_t end) {
-    move(dst + (at.to() + begin * copy.dst_strides[last]) * copy.size, copy.dst_strides[last],
-         src + (at.from() + begin * copy.src_strides[last]) * copy.size, copy.src_strides[last], end - begin);
+    char* const to = dst + (at.to() + begin * copy.dst_strides[last]) * copy.size;
+    const char* const from = src + (at.from() + begin * copy.src_strides[last]) * copy.size;
+    if (reverse != nullptr) return reverse(to, from, end - begin);
+    move(to, copy.dst_strides[last], from, copy.src_strides[last], end - begin);
   };
+  if (rows * pieces == 1) return move_part(Walk(copy, last, 0), 0, length);
   parallel(threads, rows * length * copy.size / 8, [&](int32_t part, int32_t parts) {
     const int64_t units = rows * pieces;
     const int64_t end = units * (part + 1) / parts;

@@ -24,7 +24,7 @@ StridedCopy from_dense(int32_t size, std::span<const int64_t> dims, std::span<co
 
 // Sorts the axes as in the destination, merges axes that both operands walk alike, then copies row by row. If source
 // and destination have unit stride along different axes (a transpose), copies tile by tile. Every dim is positive; the
-// rank is 0 to 8.
+// rank is 0 to 8. Strides of the source may be negative or 0.
 void strided_copy(StridedCopy copy, char* dst, const char* src, SimdLevel level, int32_t threads);
 
 // Copies all elements of an operand to an operand with the same dims.

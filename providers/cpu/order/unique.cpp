@@ -2,14 +2,16 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <cstring>
 #include <numeric>
 #include <utility>
 
+#include "providers/cpu/movement/strided_copy.h"
 #include "providers/cpu/order/keys.h"
-#include "providers/cpu/order/lines.h"
 #include "providers/cpu/order/order.h"
 #include "providers/cpu/order/radix.h"
 #include "providers/cpu/order/run.h"
+#include "providers/cpu/rows/row.h"
 #include "providers/cpu/simd/copy_bytes.h"
 #include "providers/cpu/threads/lease.h"
 
@@ -34,16 +36,17 @@ class UniquePrimitive final : public ep_primitive {
         src_(find_operand(desc, EP_ROLE_SRC)),
         dtype_(desc.operands[0].dtype),
         size_(dtype_size(dtype_)),
-        threads_(on.threads) {}
+        threads_(on.threads),
+        level_(on.simd) {}
 
-  // Two lists of entries of at most 16 bytes, the counts of their digits, two lists of positions, and the keys of
-  // slices.
+  // Two lists of entries of at most 16 bytes, the counts of their digits, two lists of positions, and copies
+  // of slices and of the distinct ones.
   uint64_t workspace(const ep_shape* shapes) const override {
     const OperandShape src = source(shapes);
     const int64_t all = axes_of(src, ~0U, true).count();
     const int64_t n = axis_ < 0 ? all : src.dims[axis_];
-    const int64_t keys = axis_ < 0 ? 0 : all * size_;
-    return static_cast<uint64_t>(2 * n * 16 + radix_counts(n) * 8 + 2 * n * 8 + keys + 64);
+    const int64_t copies = axis_ < 0 ? 0 : 2 * all * size_;
+    return static_cast<uint64_t>(2 * n * 16 + radix_counts(n) * 8 + 2 * n * 8 + copies + 64);
   }
   bool has_workspace() const override { return true; }
 
@@ -248,46 +251,85 @@ class UniquePrimitive final : public ep_primitive {
     for (int64_t i = groups; sizes && i < n; ++i) sizes[i] = 0;
   }
 
+  // The order of two rows by the keys of their elements: negative, 0 or positive.
+  template <class Type>
+  static int32_t compare(const Type& type, const typename Type::Bits* one, const typename Type::Bits* other,
+                         int64_t n) {
+    using U = typename Type::Bits;
+    constexpr int64_t block = 256 / sizeof(U);
+    for (int64_t i = 0; i < n;) {
+      const int64_t end = std::min(i + block, n);
+      if (std::memcmp(one + i, other + i, static_cast<size_t>(end - i) * sizeof(U)) == 0) {
+        i = end;
+        continue;
+      }
+      for (; i < end; ++i) {
+        const U x = type.key(one[i]), y = type.key(other[i]);
+        if (x != y) return x < y ? -1 : 1;
+      }
+    }
+    return 0;
+  }
+
+  // True if two rows differ: -0 equals 0, and NaN equals nothing.
+  template <class Type>
+  static bool rows_differ(const Type& type, const typename Type::Bits* one, const typename Type::Bits* next,
+                          int64_t n) {
+    if constexpr (Type::mode != KeyMode::FLOAT)
+      return std::memcmp(one, next, static_cast<size_t>(n) * sizeof(typename Type::Bits)) != 0;
+    constexpr int64_t block = 64;
+    for (int64_t i = 0; i < n; i += block) {
+      unsigned found = 0;
+      for (int64_t k = i; k < std::min(i + block, n); ++k) found |= differs(type, one[k], next[k]) ? 1U : 0U;
+      if (found != 0) return true;
+    }
+    return false;
+  }
+
+  // The slices of an operand along the axis as rows of elements, in order.
+  StridedCopy as_rows(const OperandShape& shape, bool to_rows) const {
+    int64_t dims[EP_MAX_RANK], strides[EP_MAX_RANK];
+    const auto rank = static_cast<size_t>(shape.rank);
+    for (int32_t k = 0; k < shape.rank; ++k) {
+      const int32_t from = k == 0 ? axis_ : k <= axis_ ? k - 1 : k;
+      dims[k] = shape.dims[from];
+      strides[k] = shape.strides[from];
+    }
+    return to_rows ? to_dense(size_, {dims, rank}, {strides, rank}) : from_dense(size_, {dims, rank}, {strides, rank});
+  }
+  static bool is_dense(const StridedCopy& copy) {
+    return std::equal(copy.dst_strides, copy.dst_strides + copy.rank, copy.src_strides);
+  }
+
+  // Rows that are not in place are copied. The distinct rows are collected in place, or in a copy of the result.
   template <class Type>
   void slices(const Type& type, const ep_launch& launch) const {
     using U = typename Type::Bits;
-    const Lines src(desc_, launch, src_, axis_);
-    const Lines dst(desc_, launch, 0, axis_);
-    const int64_t n = src.length;
-    const int64_t width = src.outer.count();
+    const OperandShape src = source(launch.shapes), dst = shape_of(desc_.operands[0], launch.shapes, 0);
+    const int64_t n = src.dims[axis_], all = axes_of(src, ~0U, true).count(), width = all / n;
     char* const room = address_of(launch.workspace);
     auto* const sorted = reinterpret_cast<int64_t*>(room);
     auto* const counts = reinterpret_cast<int64_t*>(room + 2 * n * 16);
     int64_t* const firsts = counts + radix_counts(n);
     int64_t* const numbers = firsts + n;
-    U* const keys = reinterpret_cast<U*>(numbers + n);
-    for (int64_t j = 0; j < width; ++j) {
-      const U* const line = reinterpret_cast<const U*>(src.line(j));
-      for (int64_t i = 0; i < n; ++i) keys[i * width + j] = type.key(line[i * src.stride]);
-    }
+    U* const copies = reinterpret_cast<U*>(numbers + n);
+    const StridedCopy reads = as_rows(src, true), writes = as_rows(dst, false);
+    const char* const given = address_of(launch.operands[src_]);
+    char* const result = address_of(launch.operands[0]);
+    if (!is_dense(reads)) strided_copy(reads, reinterpret_cast<char*>(copies), given, level_, threads_);
+    const U* const rows = is_dense(reads) ? reinterpret_cast<const U*>(given) : copies;
     std::iota(sorted, sorted + n, int64_t{0});
     if (order_ != EP_UNIQUE_CONSECUTIVE) {
       std::sort(sorted, sorted + n, [&](int64_t a, int64_t b) {
-        const U* const x = keys + a * width;
-        const U* const y = keys + b * width;
-        for (int64_t j = 0; j < width; ++j) {
-          if (x[j] != y[j]) return x[j] < y[j];
-        }
-        return a < b;
+        const int32_t order = compare(type, rows + a * width, rows + b * width, width);
+        return order != 0 ? order < 0 : a < b;
       });
     }
-    const auto equal = [&](int64_t a, int64_t b) {
-      const U* const x = keys + a * width;
-      for (int64_t j = 0; j < width; ++j) {
-        if (x[j] != keys[b * width + j] || type.is_nan_key(x[j])) return false;
-      }
-      return true;
-    };
     const List inverse = list(launch, EP_ROLE_DST_INVERSE);
     const List sizes = list(launch, EP_ROLE_DST_COUNTS);
     int64_t groups = 0;
     for (int64_t i = 0; i < n; ++i) {
-      const bool starts = i == 0 || !equal(sorted[i - 1], sorted[i]);
+      const bool starts = i == 0 || rows_differ(type, rows + sorted[i - 1] * width, rows + sorted[i] * width, width);
       if (starts) firsts[groups++] = sorted[i];
       if (inverse) inverse[sorted[i]] = groups - 1;
       if (!sizes) continue;
@@ -296,11 +338,11 @@ class UniquePrimitive final : public ep_primitive {
     }
     if (order_ == EP_UNIQUE_FIRST) renumber(firsts, groups, numbers, sorted + n, n, inverse, sizes);
     finish(launch, firsts, groups, n);
-    for (int64_t j = 0; j < width; ++j) {
-      const U* const from = reinterpret_cast<const U*>(src.line(j));
-      U* const to = reinterpret_cast<U*>(dst.line(j));
-      for (int64_t i = 0; i < n; ++i) to[i * dst.stride] = i < groups ? from[firsts[i] * src.stride] : U{0};
-    }
+    U* const distinct = is_dense(writes) ? reinterpret_cast<U*>(result) : copies + all;
+    const auto row_bytes = static_cast<size_t>(width) * sizeof(U);
+    for (int64_t i = 0; i < groups; ++i) copy_bytes(distinct + i * width, rows + firsts[i] * width, row_bytes);
+    std::fill(distinct + groups * width, distinct + all, U{0});
+    if (!is_dense(writes)) strided_copy(writes, result, reinterpret_cast<const char*>(distinct), level_, threads_);
   }
 
   ep_primitive_desc desc_;
@@ -310,6 +352,7 @@ class UniquePrimitive final : public ep_primitive {
   int32_t dtype_;
   int32_t size_;
   int32_t threads_;
+  SimdLevel level_;
 };
 
 }  // namespace

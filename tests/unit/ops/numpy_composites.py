@@ -212,6 +212,11 @@ class Composites(OpTest):
                 self.same("diag_embed", x, k)
         self.same("diagonal", some(3, 4), 4)
         self.same("diagonal", some(2, 3, 4, 5), 1, 1, 3)
+        x = some(2, 4, 12)
+        for k in range(-3, 6):  # rows with gaps, and equal rows
+            self.check(np.diagonal(x[..., 1::2], k, -2, -1), "diagonal", Call("slice", x, 2, 1, None, 2), k, -2, -1)
+            rows = np.broadcast_to(x[:, :1], x.shape)
+            self.check(np.diagonal(rows, k, -1, 1), "diagonal", Call("expand", x[:, :1], [2, 4, 12]), k, -1, 1)
         self.same("diag_embed", some(2, 3), 1, 0, 2)
         for k in (2 ** 63 - 1, -2 ** 63, 2 ** 40 + 1):
             self.refused(f"diag_embed: a matrix with a diagonal {k} is too large.", "diag_embed", some(2, 3), k)

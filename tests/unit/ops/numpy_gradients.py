@@ -206,6 +206,34 @@ class Scatter(OpTest):
         with self.assertRaisesRegex(Refused, "scatter_add: index 29 is out of range for an axis of length 29"):
             run("scatter_add", x, 2, index, source)
 
+    def test_short_axes(self):
+        """Lines too short for a strip of their own, beside axes longer than a span of updates."""
+        for shape, axis in (((300, 3), 0), ((300, 3), 1), ((90, 2, 7), 1), ((4, 70, 5), 1), ((2, 5, 9, 11), 0), ((3, 40, 2), 2)):
+            for dtype in (np.float32, np.int64, np.int8, np.float16):
+                x, src = some(*shape, dtype=dtype, low=1, high=5), some(*shape, dtype=dtype, low=1, high=5)
+                index = random.integers(0, shape[axis], shape)
+                close = {"rtol": 5e-3 if dtype == np.float16 else 2e-5}
+                self.check(self.loop(x, axis, index, src, np.add), "scatter_add", x, axis, index, src, **close)
+                self.check(self.loop(x, axis, index, src, lambda _, y: y), "scatter", x, axis, index, src, **close)
+                gaps = Call("slice", np.repeat(src, 2, -1), -1, None, None, 2)
+                self.check(self.loop(x, axis, index, src, np.add), "scatter_add", x, axis, index, gaps, **close)
+                rows = Call("expand", src[:1], list(shape))
+                want = self.loop(x, axis, index, np.broadcast_to(src[:1], shape), np.add)
+                self.check(want, "scatter_add", x, axis, index, rows, **close)
+
+    def test_slices_of_other_strides(self):
+        for shape in ((50, 3), (50, 40), (50, 300), (50, 17, 5)):
+            for dtype in (np.float32, np.float16, np.int8):
+                x, index = some(*shape, dtype=dtype, low=1, high=5), random.integers(-50, 50, 30)
+                value = some(1, dtype=dtype)
+                filled = x.copy()
+                filled[index] = value
+                self.check(filled, "index_put", x, (index,), value)
+                rows, put = some(30, *shape[1:], dtype=dtype), x.copy()
+                put[index] = rows
+                self.check(put, "index_put", x, (index,), rows)
+                self.check(put, "index_put", x, (index,), Call("slice", np.repeat(rows, 2, -1), -1, None, None, 2))
+
     def test_scalars_and_nothing(self):
         self.close(run("scatter", np.float32(2), 0, np.int64(0), np.float32(5))[0], np.float32(5))
         self.assertEqual(run("index_add", some(3), 0, np.zeros(0, np.int64), np.zeros(0, np.float32))[0].shape, (3,))

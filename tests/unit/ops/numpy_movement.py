@@ -193,6 +193,36 @@ class Assembling(OpTest):
             for shape, dims in (((1031, 1283), [0, 1]), ((50021, 3), [1, 0]), ((5, 300, 301), [0, 1, 2]), ((5, 300, 301), [1, 2])):
                 large = some(*shape, dtype=dtype, low=1, high=100)
                 self.check(np.flip(large, dims), "flip", large, dims)
+            gaps = Call("slice", np.repeat(rows, 2, 1), 1, None, None, 2)
+            tall = Call("slice", np.repeat(rows.T, 2, 1), 1, None, None, 2)
+            for dims in ([0], [1], [0, 1]):
+                self.check(np.flip(rows, dims), "flip", gaps, dims)
+                self.check(np.flip(rows.T, dims), "flip", tall, dims)
+                self.check(np.flip(rows[:, :1], dims), "flip", np.ascontiguousarray(rows[:, :1]), dims)
+
+    def test_indices_in_even_steps(self):
+        """A list of positions in even steps is a copy; one that only begins so is not."""
+        for dtype in (np.float32, np.float64, np.int16, np.uint8):
+            for shape in ((70,), (70, 3), (5, 70), (4, 70, 40), (2, 70, 5, 6)):
+                x = some(*shape, dtype=dtype, low=1, high=100)
+                axis = shape.index(70)
+                for index in (np.arange(70), np.arange(69, -1, -1), np.arange(3, 60, 7), np.full(9, 5), np.array([69]),
+                              np.arange(-1, -71, -2), np.append(np.arange(40), 3), np.arange(-3, 4), np.arange(2, -4, -1)):
+                    self.check(np.take(x, index, axis), "gather_slices", x, axis, index)
+        x = some(6, 300)
+        for index in (np.arange(3, 8), np.array([5, 6]), np.arange(-5, -8, -1), np.array([-6, -7])):
+            with self.assertRaisesRegex(Refused, "out of range"):
+                run("clone", Call("gather_slices", x, 0, index))
+
+    def test_elements_of_short_axes(self):
+        for shape, taken, axis in (((300, 3), (300, 3), 0), ((300, 3), (300, 3), 1), ((300, 17), (300, 1), 1), ((7, 300, 2), (6, 300, 2), 1)):
+            for dtype in (np.float32, np.float64, np.int16, np.uint8):
+                x, index = some(*shape, dtype=dtype, low=1, high=100), random.integers(0, shape[axis], taken)
+                inside = x[tuple(slice(None) if k == axis else slice(n) for k, n in enumerate(taken))]
+                self.check(np.take_along_axis(inside, index, axis), "gather", x, axis, index)
+                if axis > 0:
+                    want = np.take_along_axis(np.broadcast_to(inside[:1], inside.shape), index, axis)
+                    self.check(want, "gather", Call("expand", x[:1], list(shape)), axis, index)
 
 
 class Views(OpTest):

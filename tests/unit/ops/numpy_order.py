@@ -182,6 +182,33 @@ class Order(OpTest):
             self.close(array, np.array(want))
         self.refused("unique_padded: order is 'last'; it may be 'sorted', 'first' or 'consecutive'.", "unique_padded", x, order="last")
 
+    def test_unique_slices(self):
+        """Few long slices and many short ones, along every axis, of views too."""
+        for shape in ((3, 700), (700, 3), (3, 5, 70), (2, 3, 5, 7)):
+            for dtype in (np.float32, np.float64, np.int8, np.int64, np.float16):
+                for axis in range(len(shape)):
+                    some_of = np.sort(random.integers(0, (shape[axis] + 1) // 2, shape[axis]))
+                    x = np.take(few(*shape, dtype=dtype), some_of, axis)
+                    shuffled = np.take(x, random.permutation(shape[axis]), axis)
+                    values, inverse, counts = np.unique(shuffled, return_inverse=True, return_counts=True, axis=axis)
+                    for given in (shuffled, strided(shuffled)):
+                        for array, want in zip(run("unique", given, True, True, True, axis), (values, inverse.ravel(), counts)):
+                            self.close(array, want)
+                    rows = np.moveaxis(x, axis, 0).reshape(shape[axis], -1)
+                    starts = np.append(True, (rows[1:] != rows[:-1]).any(1))
+                    sizes = np.diff(np.append(np.flatnonzero(starts), len(starts)))
+                    for given in (x, strided(x)):
+                        for array, want in zip(run("unique_consecutive", given, True, True, axis),
+                                               (np.compress(starts, x, axis), np.cumsum(starts) - 1, sizes)):
+                            self.close(array, want)
+        for dtype in (np.float32, np.float64, np.float16):
+            zeros = np.zeros((3, 200), dtype)
+            zeros[1, 5:] = -0.0
+            self.assertEqual(run("unique", zeros, True, False, False, 0)[0].shape, (1, 200))
+            zeros[:, 150] = np.nan
+            self.assertEqual(run("unique", zeros, True, False, False, 0)[0].shape, (3, 200))
+            self.assertEqual(run("unique_consecutive", zeros, False, False, 0)[0].shape, (3, 200))
+
     def test_neighbours(self):
         """All different, all equal, and pieces of both."""
         pieces = np.concatenate([np.arange(3000), np.full(2500, 7), np.repeat(np.arange(900), 2)])

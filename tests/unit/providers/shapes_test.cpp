@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <random>
 
 #include "primitives/dtype/dtype.h"
@@ -307,6 +308,39 @@ TEST_P(Shapes, ReversedGathersEqualTheReference) {
       std::vector<unsigned char> reversed(static_cast<size_t>(n) * 8);
       for (int64_t i = 0; i < n; ++i) reference::store<int64_t>(DType::i64, reversed.data(), i, n - 1 - i);
       check(desc, {random(desc.operands[1], false), reversed}, 0, "reversed");
+    }
+  }
+}
+
+// Long and short axes on both sides of the indices, in one strip and in several; updates with gaps and repeated ones.
+TEST_P(Shapes, ScattersEqualTheReference) {
+  for (const int32_t dtype : {EP_DTYPE_u8, EP_DTYPE_i64, EP_DTYPE_f16, EP_DTYPE_f32, EP_DTYPE_f64}) {
+    for (const std::vector<int64_t>& dims :
+         {std::vector<int64_t>{300, 3}, {3, 300}, {5, 70, 2}, {2, 9, 33}, {40, 3, 20}, {700, 1}}) {
+      for (const int32_t axis : {0, 1}) {
+        for (const int64_t gap : {0, 1, -1}) {  // -1: the rows of updates are equal
+          const int32_t op = std::vector<int32_t>{EP_SCATTER_ASSIGN, EP_SCATTER_ADD, EP_SCATTER_MIN}[engine_() % 3];
+          std::vector<int64_t> steps(dims.size(), 1 + std::abs(gap));
+          for (size_t k = dims.size() - 1; k-- > 0;) steps[k] = steps[k + 1] * dims[k + 1];
+          if (gap < 0) steps[0] = 0;
+          const int32_t index_dtype = gap == 0 ? EP_DTYPE_i32 : EP_DTYPE_i64;
+          ep_primitive_desc desc =
+              descriptor(EP_PRIMITIVE_scatter,
+                         {dense(EP_ROLE_DST, dtype, dims), dense(EP_ROLE_SRC, dtype, dims),
+                          strided(EP_ROLE_SRC_B, dtype, dims, steps), dense(EP_ROLE_INDICES, index_dtype, dims)});
+          const int64_t length = dims[static_cast<size_t>(axis)];
+          const auto what = fmt::format("dtype {}, {} axes from {}, axis {}, gap {}, op {}", dtype, dims.size(),
+                                        dims[0], axis, gap, op);
+          desc.attributes.scatter = {axis, EP_GATHER_ELEMENTS, op, 0};
+          const bool nan = is_floating(dtype);
+          check(desc, {random(desc.operands[1], nan), random(desc.operands[2], nan), indices(desc.operands[3], length)},
+                4.0 * static_cast<double>(length), what + ", elements");
+          desc.operands[3] = dense(EP_ROLE_INDICES, index_dtype, {length});
+          desc.attributes.scatter.mode = EP_GATHER_SLICES;
+          check(desc, {random(desc.operands[1], nan), random(desc.operands[2], nan), indices(desc.operands[3], length)},
+                4.0 * static_cast<double>(length), what + ", slices");
+        }
+      }
     }
   }
 }
