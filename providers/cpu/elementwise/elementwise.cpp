@@ -122,7 +122,7 @@ Planned plan_binary(const ep_device& device, const ep_primitive_desc& desc) {
   }
   const int32_t compute = compute_dtype(dtype);
   Planned planned = plan_rows(device, desc, binary_kernel(device.simd, op, compute), compute, compute);
-  planned.plan.fault_operand = 2;
+  planned.plan.fault_operand = facts.checks_divisor && !is_floating(compute) ? 2 : 0;
   return planned;
 }
 

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "providers/cpu/elementwise/boxes.h"
 #include "providers/cpu/elementwise/scalar.h"
 #include "providers/cpu/movement/strided_copy.h"
 #include "providers/cpu/threads/lease.h"
@@ -435,13 +436,20 @@ void MapPrimitive::run_walk(const ep_launch& launch, MapContext* context) const 
   const int64_t count = element_count(*shape);
   const bool stream = count * plan_.operands[0].size >= stream_bytes && !shares_memory(launch);
   const MapContext start = *context;  // a part with a fault writes to *context
+  const auto run = [&](auto&& share, int32_t part, int32_t parts) {
+    const int64_t units = share.units();
+    share.run(units * part / parts, units * (part + 1) / parts);
+    if (share.context().fault_code == 0) return;
+    __atomic_store_n(&context->fault_value, share.context().fault_value, __ATOMIC_RELAXED);
+    __atomic_store_n(&context->fault_code, share.context().fault_code, __ATOMIC_RELAXED);
+  };
+  const bool boxes = Boxes::suit(plan_, *shape);
+  const StreamCopy stream_copy = stream ? stream_copy_ : nullptr;
   parallel(device->threads, count * plan_.picoseconds / 1000, [&](int32_t part, int32_t parts) {
-    Walk walk(plan_, *shape, launch, start, stream ? stream_copy_ : nullptr);
-    const int64_t units = walk.units();
-    walk.run(units * part / parts, units * (part + 1) / parts);
-    if (walk.context().fault_code == 0) return;
-    __atomic_store_n(&context->fault_value, walk.context().fault_value, __ATOMIC_RELAXED);
-    __atomic_store_n(&context->fault_code, walk.context().fault_code, __ATOMIC_RELAXED);
+    if (boxes)
+      run(Boxes(plan_, *shape, launch, start, device->simd, stream_copy), part, parts);
+    else
+      run(Walk(plan_, *shape, launch, start, stream_copy), part, parts);
   });
 }
 

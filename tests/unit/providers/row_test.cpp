@@ -151,7 +151,60 @@ std::vector<ep_primitive_desc> layouts(int32_t kind, int32_t dst_dtype, const st
       [&](int32_t role, int32_t dtype, size_t i) {
         return i == 0 ? dense(role, dtype, {3, 70}) : strided(role, dtype, {3, 70}, {1, 0});
       });
+  // Short rows: sources repeated along the last axis, all of them or one; the same row everywhere; rows with gaps in
+  // sources and result; axes in another order; gaps of different lengths, with a row repeated in the middle.
+  add(
+      [&] {
+        return dense(EP_ROLE_DST, dst_dtype, {1400, 3});
+      },
+      [&](int32_t role, int32_t dtype, size_t) {
+        return strided(role, dtype, {1400, 3}, {1, 0});
+      });
+  add(
+      [&] {
+        return dense(EP_ROLE_DST, dst_dtype, {90, 17});
+      },
+      [&](int32_t role, int32_t dtype, size_t i) {
+        return i == 0 ? strided(role, dtype, {90, 17}, {2, 0}) : strided(role, dtype, {90, 17}, {0, 1});
+      });
+  add(
+      [&] {
+        return dense(EP_ROLE_DST, dst_dtype, {150, 9});
+      },
+      [&](int32_t role, int32_t dtype, size_t) {
+        return strided(role, dtype, {150, 9}, {0, 1});
+      });
+  for (int64_t n : {3, 17}) {
+    add(
+        [&] {
+          return strided(EP_ROLE_DST, dst_dtype, {120, n}, {n + 2, 1});
+        },
+        [&](int32_t role, int32_t dtype, size_t) {
+          return strided(role, dtype, {120, n}, {n + 1, 1});
+        });
+  }
+  add(
+      [&] {
+        return dense(EP_ROLE_DST, dst_dtype, {5, 4, 30, 2});
+      },
+      [&](int32_t role, int32_t dtype, size_t i) {
+        return i == 0 ? strided(role, dtype, {5, 4, 30, 2}, {1, 5, 40, 20}) : dense(role, dtype, {5, 4, 30, 2});
+      });
+  add(
+      [&] {
+        return dense(EP_ROLE_DST, dst_dtype, {7, 20, 8});
+      },
+      [&](int32_t role, int32_t dtype, size_t i) {
+        return strided(role, dtype, {7, 20, 8}, {i == 0 ? 9 : 11, 0, 1});
+      });
   if (src_dtypes.size() > 1) {
+    add(
+        [&] {
+          return dense(EP_ROLE_DST, dst_dtype, {130, 9});
+        },
+        [&](int32_t role, int32_t dtype, size_t i) {
+          return i == 1 ? scalar_operand(role, dtype) : strided(role, dtype, {130, 9}, {12, 1});
+        });
     add([&] { return dense(EP_ROLE_DST, dst_dtype, {50}); },
         [&](int32_t role, int32_t dtype, size_t i) {
           return i == 1 ? scalar_operand(role, dtype) : dense(role, dtype, {50});
