@@ -8,7 +8,7 @@
 namespace tenon::provider::cpu {
 namespace {
 
-constexpr int64_t longest_short_axis = 64;
+constexpr int64_t longest_short_axis = 512;
 // Rows of at least this many bytes that need no copies go to the kernel one by one.
 constexpr int64_t shortest_direct_row = 128;
 
@@ -72,7 +72,7 @@ bool Boxes::suit(const MapPlan& plan, const MapShape& shape) {
 
 Boxes::Boxes(const MapPlan& plan, const MapShape& shape, const ep_launch& launch, const MapContext& context,
              SimdLevel level, StreamCopy stream)
-    : plan_(plan), shape_(shape), context_(context), level_(level), stream_(stream) {
+    : plan_(plan), shape_(shape), context_(context), stream_(stream) {
   for (int32_t i = 0; i < plan.count; ++i)
     most_ = std::min<int64_t>(most_, block_bytes / std::max(plan.operands[i].size, plan.operands[i].block_size));
   axis_ = shape.rank - 1;

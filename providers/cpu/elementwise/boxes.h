@@ -65,7 +65,6 @@ class Boxes {
   const MapPlan& plan_;
   const MapShape& shape_;
   MapContext context_;
-  SimdLevel level_;
   StreamCopy stream_;
   int64_t most_ = block_bytes;  // elements of a block
   int32_t axis_ = 0;            // the outer axis of the boxes
@@ -78,12 +77,13 @@ class Boxes {
   bool finished_ = false;       // these results are in blocks_[0]
   bool dst_dense_ = false;      // boxes of the destination are contiguous
   char* base_[map_max_operands] = {};
-  BoxCopy gathers_[map_max_operands];         // of the sources
-  BoxCopy repeats_;                           // from the results to a contiguous block
-  BoxCopy scatters_;                          // from the results to the destination
+  BoxCopy gathers_[map_max_operands];         // copy the sources to blocks
+  BoxCopy repeats_;                           // copies the results to a contiguous block
+  BoxCopy scatters_;                          // copies the results to the destination
   bool constant_[map_max_operands] = {};      // the source is the same in all boxes
   const void* ready_[map_max_operands] = {};  // the elements of a constant source
-  // Blocks of the operands' types, and of the kernel's types. The first one of both holds results.
+  // Blocks that hold elements in the types of the operands, and in the types of the kernel. The first block of each
+  // array holds results.
   alignas(64) char blocks_[map_max_operands][block_bytes];
   alignas(64) char converted_[map_max_operands][block_bytes];
 };
