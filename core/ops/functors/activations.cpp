@@ -119,10 +119,12 @@ Tensor nextafter(const Tensor& input, const Tensor& other) {
 
 Tensor isposinf(const Tensor& input) {
   require_defined("isposinf", "input", input);
+  if (!is_floating(input.dtype())) return tenon::full_like(input, Scalar(false), DType::boolean);
   return tenon::eq(input, Scalar(kInfinity));
 }
 Tensor isneginf(const Tensor& input) {
   require_defined("isneginf", "input", input);
+  if (!is_floating(input.dtype())) return tenon::full_like(input, Scalar(false), DType::boolean);
   return tenon::eq(input, Scalar(-kInfinity));
 }
 Tensor isreal(const Tensor& input) {

@@ -231,7 +231,7 @@ Tensor signbit(Tensor* out, const Tensor& input) {
 
 Tensor isfinite(const Tensor& input) {
   require_defined("isfinite", "input", input);
-  if (!is_floating(input.dtype())) return tenon::eq(input, input);
+  if (!is_floating(input.dtype())) return tenon::full_like(input, Scalar(true), DType::boolean);
   return tenon::lt(tenon::abs(input), Scalar(std::numeric_limits<double>::infinity()));
 }
 

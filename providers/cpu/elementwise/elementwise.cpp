@@ -98,6 +98,22 @@ Planned plan_unary(const ep_device& device, const ep_primitive_desc& desc) {
   return planned;
 }
 
+// True if a kernel that stores the type of its sources suits `desc`. Such kernels take at most one scalar.
+bool suits_narrow(const ep_primitive_desc& desc) {
+  uint32_t scalars = 0;
+  for (uint32_t i = 1; i < desc.operand_count; ++i) scalars += is_scalar(desc.operands[i]) ? 1 : 0;
+  return scalars <= 1 && desc.operands[0].dtype == desc.operands[1].dtype;
+}
+
+Planned plan_narrow(const ep_device& device, const ep_primitive_desc& desc, const MapKernel& kernel) {
+  const int32_t dtype = desc.operands[0].dtype;
+  Planned planned = plan_rows(device, desc, kernel, dtype, dtype);
+  for (int32_t i = 1; i < planned.plan.count; ++i) {  // a scalar is not rounded to the elements' type
+    if (is_scalar(desc.operands[i])) planned.plan.operands[i] = map_operand(desc.operands[i], EP_DTYPE_f32, nullptr);
+  }
+  return planned;
+}
+
 Planned plan_binary(const ep_device& device, const ep_primitive_desc& desc) {
   if (Refusal refusal = check_operands(desc, {EP_ROLE_DST, EP_ROLE_SRC, EP_ROLE_SRC_B})) return {{}, refusal};
   const int32_t op = desc.attributes.binary.op;
@@ -108,21 +124,11 @@ Planned plan_binary(const ep_device& device, const ep_primitive_desc& desc) {
     return {{}, Refusal::because("inputs of %s and %s", dtype_name(dtype), dtype_name(desc.operands[2].dtype))};
   }
   if (Refusal refusal = check_result(desc, facts, dtype)) return {{}, refusal};
-  const bool one_scalar = is_scalar(desc.operands[1]) != is_scalar(desc.operands[2]);
-  if ((one_scalar || !is_scalar(desc.operands[1])) && desc.operands[0].dtype == dtype) {
-    const MapKernel narrow = narrow_binary_kernel(device.simd, op, dtype);
-    if (narrow.function != nullptr) {
-      Planned planned = plan_rows(device, desc, narrow, dtype, dtype);
-      for (int32_t i : {1, 2}) {  // a scalar is not rounded to the elements' type
-        if (is_scalar(desc.operands[i]))
-          planned.plan.operands[i] = map_operand(desc.operands[i], EP_DTYPE_f32, nullptr);
-      }
-      return planned;
-    }
-  }
+  const MapKernel narrow = narrow_binary_kernel(device.simd, op, dtype);
+  if (narrow.function != nullptr && suits_narrow(desc)) return plan_narrow(device, desc, narrow);
   const int32_t compute = compute_dtype(dtype);
   Planned planned = plan_rows(device, desc, binary_kernel(device.simd, op, compute), compute, compute);
-  planned.plan.fault_operand = 2;
+  planned.plan.fault_operand = facts.checks_divisor && !is_floating(compute) ? 2 : 0;
   return planned;
 }
 
@@ -152,6 +158,8 @@ Planned plan_ternary(const ep_device& device, const ep_primitive_desc& desc) {
                              dtype_name(desc.operands[3].dtype))};
   }
   if (Refusal refusal = check_result(desc, facts, dtype)) return {{}, refusal};
+  const MapKernel narrow = narrow_ternary_kernel(device.simd, op, dtype);
+  if (narrow.function != nullptr && suits_narrow(desc)) return plan_narrow(device, desc, narrow);
   const int32_t compute = condition ? bits_dtype(dtype_size(dtype)) : compute_dtype(dtype);
   return plan_rows(device, desc, ternary_kernel(device.simd, op, compute), compute,
                    condition ? EP_DTYPE_bool : compute);

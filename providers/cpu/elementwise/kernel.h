@@ -51,6 +51,7 @@ MapKernel ternary_kernel(SimdLevel level, int32_t op, int32_t dtype);
 // no such kernel.
 MapKernel narrow_unary_kernel(SimdLevel level, int32_t op, int32_t dtype);
 MapKernel narrow_binary_kernel(SimdLevel level, int32_t op, int32_t dtype);
+MapKernel narrow_ternary_kernel(SimdLevel level, int32_t op, int32_t dtype);
 
 // The first three functions above choose from these: vector kernels for f32 and f64, and scalar kernels for the other
 // types. At the level `baseline`, f64 uses scalar kernels too.

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "providers/cpu/elementwise/boxes.h"
 #include "providers/cpu/elementwise/scalar.h"
 #include "providers/cpu/movement/strided_copy.h"
 #include "providers/cpu/threads/lease.h"
@@ -249,13 +250,6 @@ class Walk {
   alignas(64) char blocks_[map_max_operands][block_bytes];
 };
 
-// Fills `block` with `count` copies of `scalar`, in the block type of `operand`, and returns `block`.
-char* spread(const ep_scalar& scalar, const MapOperand& operand, int64_t count, char* block) {
-  write_scalar(scalar, operand.direct ? operand.dtype : operand.block_dtype, block);
-  if (count > 1) move_elements(operand.direct ? operand.size : operand.block_size)(block, 1, block, 0, count);
-  return block;
-}
-
 // True if the elements are contiguous in the order of the axes.
 bool is_row(int32_t rank, const int64_t* dims, const int64_t* strides) {
   int64_t step = 1;
@@ -346,17 +340,28 @@ int64_t MapPrimitive::short_run(const ep_shape* shapes) const {
   return count;
 }
 
+// Writes a scalar to `block`, in the block type of source `i`: one element if the kernel can repeat it, else `count`.
+const void* MapPrimitive::scalar_source(int32_t i, const ep_launch& launch, int64_t count, MapContext& context,
+                                        char* block) const {
+  const MapOperand& operand = plan_.operands[i];
+  write_scalar(launch.scalars[i - 1], operand.direct ? operand.dtype : operand.block_dtype, block);
+  if (context.single == 0 && (plan_.takes_single || plan_.takes_scalar))
+    context.single = static_cast<uint8_t>(1 << (i - 1));
+  else if (count > 1)
+    move_elements(operand.block_size)(block, 1, block, 0, count);
+  return block;
+}
+
 void MapPrimitive::run_short(const ep_launch& launch, int64_t count, MapContext& context) const {
   if (!all_direct_) return run_converted(launch, count, context);
   const void* sources[map_max_operands - 1] = {};
   alignas(64) char scalars[map_max_operands - 1][shortest_block * 8];
   for (int32_t i = 1; i < plan_.count; ++i) {
     const MapOperand& operand = plan_.operands[i];
-    if (!operand.scalar) {
+    if (operand.scalar)
+      sources[i - 1] = scalar_source(i, launch, count, context, scalars[i - 1]);
+    else
       sources[i - 1] = address_of(launch.operands[i]);
-      continue;
-    }
-    sources[i - 1] = spread(launch.scalars[i - 1], operand, count, scalars[i - 1]);
   }
   char* to = address_of(launch.operands[0]);
   if (plan_.function != nullptr)
@@ -377,9 +382,7 @@ void MapPrimitive::run_converted(const ep_launch& launch, int64_t count, MapCont
   for (int32_t i = 1; i < plan_.count; ++i) {
     const MapOperand& operand = plan_.operands[i];
     if (operand.scalar) {
-      const bool taken = context.single == 0 && (plan_.takes_single || plan_.takes_scalar);
-      if (taken) context.single = static_cast<uint8_t>(1 << (i - 1));
-      sources[i - 1] = spread(launch.scalars[i - 1], operand, taken ? 1 : count, blocks[i]);
+      sources[i - 1] = scalar_source(i, launch, count, context, blocks[i]);
     } else if (operand.direct) {
       sources[i - 1] = address_of(launch.operands[i]);
     } else {
@@ -409,7 +412,7 @@ bool MapPrimitive::run_gathered(const ep_launch& launch, MapContext& context) co
   for (int32_t i = 1; i < plan_.count; ++i) {
     const MapOperand& operand = plan_.operands[i];
     if (operand.scalar) {
-      sources[i - 1] = spread(launch.scalars[i - 1], operand, count, blocks[i]);
+      sources[i - 1] = scalar_source(i, launch, count, context, blocks[i]);
     } else if (is_row(rank, dims, strides(i))) {
       sources[i - 1] = address_of(launch.operands[i]);
     } else {
@@ -435,13 +438,20 @@ void MapPrimitive::run_walk(const ep_launch& launch, MapContext* context) const 
   const int64_t count = element_count(*shape);
   const bool stream = count * plan_.operands[0].size >= stream_bytes && !shares_memory(launch);
   const MapContext start = *context;  // a part with a fault writes to *context
+  const auto run = [&](auto&& share, int32_t part, int32_t parts) {
+    const int64_t units = share.units();
+    share.run(units * part / parts, units * (part + 1) / parts);
+    if (share.context().fault_code == 0) return;
+    __atomic_store_n(&context->fault_value, share.context().fault_value, __ATOMIC_RELAXED);
+    __atomic_store_n(&context->fault_code, share.context().fault_code, __ATOMIC_RELAXED);
+  };
+  const bool boxes = Boxes::suit(plan_, *shape);
+  const StreamCopy stream_copy = stream ? stream_copy_ : nullptr;
   parallel(device->threads, count * plan_.picoseconds / 1000, [&](int32_t part, int32_t parts) {
-    Walk walk(plan_, *shape, launch, start, stream ? stream_copy_ : nullptr);
-    const int64_t units = walk.units();
-    walk.run(units * part / parts, units * (part + 1) / parts);
-    if (walk.context().fault_code == 0) return;
-    __atomic_store_n(&context->fault_value, walk.context().fault_value, __ATOMIC_RELAXED);
-    __atomic_store_n(&context->fault_code, walk.context().fault_code, __ATOMIC_RELAXED);
+    if (boxes)
+      run(Boxes(plan_, *shape, launch, start, device->simd, stream_copy), part, parts);
+    else
+      run(Walk(plan_, *shape, launch, start, stream_copy), part, parts);
   });
 }
 

@@ -58,6 +58,7 @@ class MapPrimitive final : public ep_primitive {
   static constexpr int64_t shortest_block = 512;  // a block holds at least this many elements of any type
 
   int64_t short_run(const ep_shape* shapes) const;
+  const void* scalar_source(int32_t i, const ep_launch& launch, int64_t count, MapContext& context, char* block) const;
   void run_short(const ep_launch& launch, int64_t count, MapContext& context) const;
   void run_converted(const ep_launch& launch, int64_t count, MapContext& context) const;
   bool run_gathered(const ep_launch& launch, MapContext& context) const;

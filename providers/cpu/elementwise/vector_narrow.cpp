@@ -58,6 +58,36 @@ void narrow_unary_loop(void* dst, const void* const* src, int64_t n, MapContext&
                          HWY_ATTR { store_narrow(unary_row(Op<op>(), load_narrow(a), none, none), c); });
 }
 
+// A source whose bit of `context.single` is set is one f32.
+template <int32_t op, class E>
+void narrow_ternary_loop(void* dst, const void* const* src, int64_t n, MapContext& context) {
+  constexpr auto lanes = static_cast<int64_t>(hwy::HWY_NAMESPACE::MaxLanes(NarrowTag()));
+  const E* from[3] = {};
+  NarrowVec one[3];
+  for (int k = 0; k < 3; ++k) {
+    const bool single = (context.single >> k & 1) != 0;
+    if (!single) from[k] = static_cast<const E*>(src[k]);
+    one[k] = hwy::HWY_NAMESPACE::Set(NarrowTag(), single ? *static_cast<const float*>(src[k]) : 0.0F);
+  }
+  E* const to = static_cast<E*>(dst);
+  const auto some = [&one](const E* x, const E* y, const E* z, E* result) HWY_ATTR {
+    const auto value = [&one](int k, const E* at) HWY_ATTR { return at == nullptr ? one[k] : load_narrow(at); };
+    store_narrow(ternary_row(Op<op>(), value(0, x), value(1, y), value(2, z)), result);
+  };
+  const auto at = [&from](int k, int64_t i) { return from[k] == nullptr ? nullptr : from[k] + i; };
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) some(at(0, i), at(1, i), at(2, i), to + i);
+  if (i == n) return;
+  E rest[4][lanes] = {};
+  for (int k = 0; k < 3; ++k) {
+    if (from[k] == nullptr) continue;
+    std::copy(from[k] + i, from[k] + n, rest[k]);
+    from[k] = rest[k];
+  }
+  some(from[0], from[1], from[2], rest[3]);
+  std::copy(rest[3], rest[3] + (n - i), to + i);
+}
+
 // neg and abs change only the sign, also of NaN.
 template <bool abs>
 void sign_loop(void* dst, const void* const* src, int64_t n, MapContext&) {
@@ -100,6 +130,16 @@ MapFunction narrow_function_of(int32_t op) {
     default: return nullptr;
   }
 }
+
+template <class E>
+MapFunction narrow_ternary_function_of(int32_t op) {
+  switch (op) {
+    case EP_TERNARY_clamp: return narrow_ternary_loop<EP_TERNARY_clamp, E>;
+    case EP_TERNARY_fma: return narrow_ternary_loop<EP_TERNARY_fma, E>;
+    case EP_TERNARY_lerp: return narrow_ternary_loop<EP_TERNARY_lerp, E>;
+    default: return nullptr;
+  }
+}
 #endif
 
 }  // namespace
@@ -119,6 +159,14 @@ MapFunction narrow_function([[maybe_unused]] int32_t op, [[maybe_unused]] int32_
   return nullptr;
 }
 
+MapFunction narrow_ternary_function([[maybe_unused]] int32_t op, [[maybe_unused]] int32_t dtype) {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+  if (dtype == EP_DTYPE_f16) return narrow_ternary_function_of<F16Bits>(op);
+  if (dtype == EP_DTYPE_bf16) return narrow_ternary_function_of<Bf16Bits>(op);
+#endif
+  return nullptr;
+}
+
 }  // namespace tenon::provider::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -133,6 +181,9 @@ MapKernel narrow_unary_kernel(SimdLevel level, int32_t op, int32_t dtype) {
 MapKernel narrow_binary_kernel(SimdLevel level, int32_t op, int32_t dtype) {
   const int32_t picoseconds = op == EP_BINARY_div ? 600 : 400;
   return {TENON_CPU_DISPATCH(level, narrow_function)(op, dtype), dtype, picoseconds, "simd", false, false, true};
+}
+MapKernel narrow_ternary_kernel(SimdLevel level, int32_t op, int32_t dtype) {
+  return {TENON_CPU_DISPATCH(level, narrow_ternary_function)(op, dtype), dtype, 500, "simd", false, false, true};
 }
 
 }  // namespace tenon::provider::cpu

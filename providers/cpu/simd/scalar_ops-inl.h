@@ -227,6 +227,26 @@ class RowsByOne {
   const void* from_[sources];
 };
 
+// x^y of one row for the exponents that need few operations: 3, -1 and -2. Returns false for others.
+template <class T>
+HWY_NOINLINE bool small_power(void* dst, const void* const* src, int64_t n, bool stream) {
+  const T exponent = *static_cast<const T*>(src[1]);
+  const auto inverse = [](VecOf<T> x) HWY_ATTR { return hn::Div(hn::Set(Tag<T>(), T{1}), x); };
+  if (exponent == T{3}) {
+    for_each_vector<T, 1>(dst, src, n, stream, [](VecOf<T> x) HWY_ATTR { return hn::Mul(hn::Mul(x, x), x); });
+  } else if (exponent == T{-1}) {
+    for_each_vector<T, 1>(dst, src, n, stream, inverse);
+  } else if (exponent == T{-2}) {
+    for_each_vector<T, 1>(dst, src, n, stream, [inverse](VecOf<T> x) HWY_ATTR {
+      const VecOf<T> y = inverse(x);
+      return hn::Mul(y, y);
+    });
+  } else {
+    return false;
+  }
+  return true;
+}
+
 // For launches where one source is a single element, which stays in a register, or where there are several rows.
 template <int32_t op, class T>
 HWY_NOINLINE void binary_loop_by_one(void* dst, const void* const* src, int64_t n, MapContext& context) {
@@ -248,6 +268,9 @@ HWY_NOINLINE void binary_loop_by_one(void* dst, const void* const* src, int64_t 
     return;
   }
   for (; row.any(); row.next()) {
+    if constexpr (op == EP_BINARY_pow) {
+      if (small_power<T>(row.dst(), row.src(), n, context.stream)) continue;
+    }
     const VecOf<T> one = row.one<T>(1);
     for_each_vector<T, 1, leaves_unusual(op)>(row.dst(), row.src(), n, context.stream,
                                               [one](VecOf<T> x) HWY_ATTR { return binary_row(Op<op>(), x, one); });

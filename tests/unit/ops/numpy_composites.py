@@ -76,6 +76,8 @@ class Composites(OpTest):
         self.same("signbit", np.array([3, -2, 0]))
         for op in ("isposinf", "isneginf", "isreal", "nan_to_num"):
             self.same(op, EDGES)
+            for dtype in (np.int8, np.uint8, np.int64, bool):
+                self.same(op, np.arange(-4, 6).reshape(2, 5).astype(dtype))
         self.same("nan_to_num", EDGES.astype(np.float64), 2.5)
         self.check(np.array([0, -1, 1, 65504, -65504], np.float16), "nan_to_num", np.array([NAN, -1, 1, INF, -INF], np.float16))
         self.check(np.array([9, 3, -3, 3, -1], np.float32), "nan_to_num_within", np.array([NAN, INF, -4, 3, -1], np.float32), 9.0, 3.0)

@@ -86,6 +86,7 @@ struct Case {
   std::string what;
   double ulps = 1;
   bool positive_integers = false;
+  double first_scalar = 0.5;  // for a floating type; each further scalar is one more
 };
 
 void check(OpenProvider& provider, const Case& test, bool dynamic, Values& values) {
@@ -102,7 +103,7 @@ void check(OpenProvider& provider, const Case& test, bool dynamic, Values& value
     ep_scalar scalar{};
     scalar.dtype = test.desc.operands[on].dtype;
     if (is_floating(scalar.dtype))
-      scalar.value.f64 = 0.5 + slot;
+      scalar.value.f64 = test.first_scalar + slot;
     else
       scalar.value.u64 = scalar.dtype == EP_DTYPE_bool ? 1 : 3 + slot;
     scalars.push_back(scalar);
@@ -151,7 +152,60 @@ std::vector<ep_primitive_desc> layouts(int32_t kind, int32_t dst_dtype, const st
       [&](int32_t role, int32_t dtype, size_t i) {
         return i == 0 ? dense(role, dtype, {3, 70}) : strided(role, dtype, {3, 70}, {1, 0});
       });
+  // Short rows: sources repeated along the last axis, all of them or one; the same row everywhere; rows with gaps in
+  // sources and result; axes in another order; gaps of different lengths, with a row repeated in the middle.
+  add(
+      [&] {
+        return dense(EP_ROLE_DST, dst_dtype, {1400, 3});
+      },
+      [&](int32_t role, int32_t dtype, size_t) {
+        return strided(role, dtype, {1400, 3}, {1, 0});
+      });
+  add(
+      [&] {
+        return dense(EP_ROLE_DST, dst_dtype, {90, 17});
+      },
+      [&](int32_t role, int32_t dtype, size_t i) {
+        return i == 0 ? strided(role, dtype, {90, 17}, {2, 0}) : strided(role, dtype, {90, 17}, {0, 1});
+      });
+  add(
+      [&] {
+        return dense(EP_ROLE_DST, dst_dtype, {150, 9});
+      },
+      [&](int32_t role, int32_t dtype, size_t) {
+        return strided(role, dtype, {150, 9}, {0, 1});
+      });
+  for (int64_t n : {3, 17}) {
+    add(
+        [&] {
+          return strided(EP_ROLE_DST, dst_dtype, {120, n}, {n + 2, 1});
+        },
+        [&](int32_t role, int32_t dtype, size_t) {
+          return strided(role, dtype, {120, n}, {n + 1, 1});
+        });
+  }
+  add(
+      [&] {
+        return dense(EP_ROLE_DST, dst_dtype, {5, 4, 30, 2});
+      },
+      [&](int32_t role, int32_t dtype, size_t i) {
+        return i == 0 ? strided(role, dtype, {5, 4, 30, 2}, {1, 5, 40, 20}) : dense(role, dtype, {5, 4, 30, 2});
+      });
+  add(
+      [&] {
+        return dense(EP_ROLE_DST, dst_dtype, {7, 20, 8});
+      },
+      [&](int32_t role, int32_t dtype, size_t i) {
+        return strided(role, dtype, {7, 20, 8}, {i == 0 ? 9 : 11, 0, 1});
+      });
   if (src_dtypes.size() > 1) {
+    add(
+        [&] {
+          return dense(EP_ROLE_DST, dst_dtype, {130, 9});
+        },
+        [&](int32_t role, int32_t dtype, size_t i) {
+          return i == 1 ? scalar_operand(role, dtype) : strided(role, dtype, {130, 9}, {12, 1});
+        });
     add([&] { return dense(EP_ROLE_DST, dst_dtype, {50}); },
         [&](int32_t role, int32_t dtype, size_t i) {
           return i == 1 ? scalar_operand(role, dtype) : dense(role, dtype, {50});
@@ -223,6 +277,28 @@ TEST_P(Rows, BinaryEqualTheReference) {
           const std::string what = fmt::format("{} {}", binary_name(op), dtype_name(dtype));
           check(*provider, {desc, what, bound_of(binary_name(op)), positive}, desc.operands[0].rank % 2 == 0, values);
           if (HasFatalFailure()) break;
+        }
+      }
+    }
+  }
+}
+
+// Powers that need few operations, of few elements and of many, contiguous and repeated.
+TEST_P(Rows, SmallPowersEqualTheReference) {
+  auto provider = open();
+  if (provider == nullptr) GTEST_SKIP() << "this processor has no " << GetParam();
+  Values values(5);
+  for (int32_t dtype : {EP_DTYPE_f32, EP_DTYPE_f64, EP_DTYPE_f16, EP_DTYPE_bf16}) {
+    for (double exponent : {3.0, -1.0, -2.0, 1.0, 0.0}) {
+      for (int64_t n : {1, 7, 300, 2001}) {
+        for (int64_t step : {0, 1}) {
+          ep_primitive_desc desc = descriptor(
+              EP_PRIMITIVE_binary, {dense(EP_ROLE_DST, dtype, {n, 3}), strided(EP_ROLE_SRC, dtype, {n, 3}, {3, step}),
+                                    scalar_operand(EP_ROLE_SRC_B, dtype)});
+          desc.attributes.binary.op = EP_BINARY_pow;
+          const std::string what = fmt::format("{} to the power {}", dtype_name(dtype), exponent);
+          check(*provider, {desc, what, 2, false, exponent - 1}, false, values);  // the second scalar is the exponent
+          if (HasFatalFailure()) return;
         }
       }
     }
