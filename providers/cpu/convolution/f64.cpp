@@ -135,7 +135,7 @@ class F64ConvolutionPrimitive final : public ep_primitive {
   int64_t strips(const F64Class& of) const { return ceiling(images_ * of.pixels, kernel_.width); }
   int64_t strips_of_block(const F64Class& of) const {
     const int64_t bytes = std::max<int64_t>(1, depth(of) * kernel_.width * static_cast<int64_t>(sizeof(double)));
-    return std::clamp<int64_t>(kBlockBytes / bytes, 1, 16);
+    return std::clamp<int64_t>(kBlockBytes / bytes, 8, 32);
   }
 
   int64_t blocks(const F64Class& of) const { return ceiling(strips(of), strips_of_block(of)); }
@@ -160,84 +160,100 @@ class F64ConvolutionPrimitive final : public ep_primitive {
   }
   int64_t pieces() const { return ceiling(groups_, groups_of_unit_) * ceiling(out_, channels_); }
 
-  // The pixels of one strip.
-  struct Pixels {
-    int32_t count;
-    bool adjacent;  // the results are one after the other in DST, and fill the strip
-    int64_t image[f64_widest_strip], dst[f64_widest_strip];  // offset of the image in SRC; offset of the result in DST
-    int64_t place[f64_widest_strip][kAxes];                  // in SRC, without a tap's own place
+  // Pixels of a strip that follow each other along the last axis: pixels [begin, end) of the strip.
+  struct Run {
+    int32_t begin, end;
+    int64_t image, dst;    // offset of the image in SRC; offset of the first result in DST
+    int64_t place[kAxes];  // the place of the first pixel in SRC, without a tap's own place
   };
 
-  Pixels pixels_of(const F64Class& of, int64_t strip) const {
+  void find_runs(const F64Class& of, int64_t strip, std::vector<Run>* runs) const {
     const ep_operand_desc &dst = desc_.operands[0], &src = desc_.operands[src_];
-    Pixels pixels;
+    constexpr int32_t last = kAxes - 1;
     const int64_t first = strip * kernel_.width;
-    pixels.count = static_cast<int32_t>(std::min<int64_t>(kernel_.width, images_ * of.pixels - first));
-    int64_t at[kAxes], rest = first % of.pixels, image = first / of.pixels;
-    for (int32_t axis = kAxes; axis-- > 0; rest /= of.count[axis]) at[axis] = rest % of.count[axis];
-    for (int32_t j = 0; j < pixels.count; ++j) {
-      pixels.image[j] = image * src.strides[0];
-      pixels.dst[j] = image * dst.strides[0];
+    const auto count = static_cast<int32_t>(std::min<int64_t>(kernel_.width, images_ * of.pixels - first));
+    for (int32_t j = 0; j < count; j = runs->back().end) {
+      int64_t at[kAxes], rest = first + j;
+      for (int32_t axis = kAxes; axis-- > 0; rest /= of.count[axis]) at[axis] = rest % of.count[axis];
+      const auto length = static_cast<int32_t>(std::min<int64_t>(count - j, of.count[last] - at[last]));
+      Run run{j, j + length, rest * src.strides[0], rest * dst.strides[0], {}};
       for (int32_t axis = 0; axis < kAxes; ++axis) {
-        pixels.place[j][axis] = at[axis] * of.src_step[axis];
-        pixels.dst[j] += (of.first[axis] + at[axis] * of.step[axis]) * dst_strides_[axis];
+        run.place[axis] = at[axis] * of.src_step[axis];
+        run.dst += (of.first[axis] + at[axis] * of.step[axis]) * dst_strides_[axis];
       }
-      for (int32_t axis = kAxes; axis-- > 0;) {
-        if (++at[axis] < of.count[axis]) break;
-        at[axis] = 0;
-        if (axis == 0) ++image;
-      }
+      runs->push_back(run);
     }
-    pixels.adjacent = pixels.count == kernel_.width;
-    for (int32_t j = 0; j < pixels.count; ++j) {
-      pixels.adjacent = pixels.adjacent && pixels.dst[j] == pixels.dst[0] + j;
-    }
-    return pixels;
   }
 
-  // The elements that one tap reads for the pixels of a strip.
-  struct Places {
-    int64_t offsets[f64_widest_strip];  // in SRC, of group 0
-    bool inside[f64_widest_strip];
-    bool adjacent;  // all are inside, each next to the one before
+  // The elements of SRC that one tap reads for one run: those of pixels [first, last) of the strip.
+  struct Reads {
+    int32_t first, last;
+    int64_t offset;  // the element of pixel `first` in SRC, in group 0
   };
 
-  void find_places(const F64Tap& tap, const Pixels& pixels, Places* places) const {
-    places->adjacent = pixels.count == kernel_.width;
-    for (int32_t j = 0; j < kernel_.width; ++j) {
-      places->offsets[j] = 0;
-      places->inside[j] = j < pixels.count;
-      if (j >= pixels.count) continue;
-      int64_t offset = pixels.image[j];
-      for (int32_t axis = 0; axis < kAxes; ++axis) {
-        const int64_t place = pixels.place[j][axis] + tap.from[axis];
-        places->inside[j] = places->inside[j] && place >= 0 && place < src_size_[axis];
-        offset += place * src_strides_[axis];
+  Reads reads_of(const F64Class& of, const F64Tap& tap, const Run& run) const {
+    constexpr int32_t inner = kAxes - 1;
+    Reads reads{0, 0, 0};
+    int64_t offset = run.image;
+    for (int32_t axis = 0; axis < inner; ++axis) {
+      const int64_t place = run.place[axis] + tap.from[axis];
+      if (place < 0 || place >= src_size_[axis]) return reads;
+      offset += place * src_strides_[axis];
+    }
+    const int64_t place = run.place[inner] + tap.from[inner], step = of.src_step[inner], length = run.end - run.begin;
+    const int64_t before = place >= 0 ? 0 : std::min(length, ceiling(-place, step));
+    const int64_t room = src_size_[inner] - place;
+    const int64_t inside = (length - 1) * step < room ? length : room <= 0 ? 0 : ceiling(room, step);
+    if (before >= inside) return reads;
+    reads.first = run.begin + static_cast<int32_t>(before);
+    reads.last = run.begin + static_cast<int32_t>(inside);
+    reads.offset = offset + (place + before * step) * src_strides_[inner];
+    return reads;
+  }
+
+  // The runs of some strips, and what each tap reads for them.
+  struct Strips {
+    std::vector<Run> runs;
+    std::vector<size_t> firsts;  // the first run of each strip, and the number of runs
+    std::vector<Reads> reads;    // by run and tap
+  };
+
+  // Writes [strip, channel, tap, pixel]: the elements that each tap reads for each pixel, and zeros beyond SRC. Reads
+  // each channel in order, because the channels of SRC may be far apart.
+  void pack_pixels(const Strips& block, int64_t taps, int64_t step, const double* src, double* to) const {
+    const int64_t width = kernel_.width, in = in_, channel = desc_.operands[src_].strides[1];
+    const size_t count = block.firsts.size() - 1;
+    for (int64_t c = 0; c < in; ++c, src += channel) {
+      for (size_t strip = 0; strip < count; ++strip) {
+        const size_t first = block.firsts[strip], end = block.firsts[strip + 1];
+        const Reads* reads = block.reads.data() + static_cast<int64_t>(first) * taps;
+        double* row = to + (static_cast<int64_t>(strip) * in + c) * taps * width;
+        for (int64_t tap = 0; tap < taps; ++tap, ++reads, row += width) {
+          if (reads->first == 0 && reads->last == width) {
+            move(row, 1, src + reads->offset, step, width, 0);
+            continue;
+          }
+          std::fill_n(row, width, 0.0);
+          const Reads* run = reads;
+          for (size_t i = first; i < end; ++i, run += taps) {
+            move(row + run->first, 1, src + run->offset, step, run->last - run->first, 0);
+          }
+        }
       }
-      if (places->inside[j]) places->offsets[j] = offset;
-      places->adjacent = places->adjacent && places->inside[j] && offset == places->offsets[0] + j;
     }
   }
 
-  // Writes [channel, tap, pixel]: the elements that each tap reads for each pixel of the strip, and zeros beyond SRC.
-  void pack_pixels(const Places* places, int64_t taps, const double* src, double* to) const {
-    const int32_t width = kernel_.width;
-    const int64_t channel = desc_.operands[src_].strides[1];
-    for (int64_t tap = 0; tap < taps; ++tap) {
-      const Places& from = places[tap];
-      for (int64_t c = 0; c < in_; ++c) {
-        double* const row = to + (c * taps + tap) * width;
-        const double* const plane = src + c * channel;
-        if (from.adjacent) {
-          std::copy_n(plane + from.offsets[0], width, row);
-          continue;
-        }
-        for (int32_t j = 0; j < width; ++j) {
-          const double value = plane[from.offsets[j]];
-          row[j] = from.inside[j] ? value : 0.0;
-        }
+  // to[i * to_step] = from[i * from_step] + bias.
+  static void move(double* to, int64_t to_step, const double* from, int64_t from_step, int64_t n, double bias) {
+    int64_t i = 0;
+    if (to_step == 1 && from_step == 1) {
+      for (; i + 2 <= n; i += 2) {
+        const double a = from[i] + bias, b = from[i + 1] + bias;
+        to[i] = a;
+        to[i + 1] = b;
       }
     }
+    for (; i < n; ++i) to[i * to_step] = from[i * from_step] + bias;
   }
 
   // Writes [channel, tap, row] of `rows` channels of DST.
@@ -256,50 +272,50 @@ class F64ConvolutionPrimitive final : public ep_primitive {
     const auto number = static_cast<size_t>(after - first_units_.begin()) - 1;
     const F64Class& of = classes_[number];
     unit -= first_units_[number];
-    const auto taps = static_cast<int64_t>(of.taps.size());
     const int64_t first = unit % blocks(of) * strips_of_block(of);
     const int64_t count = std::min(strips_of_block(of), strips(of) - first);
-    std::vector<Pixels> pixels;
-    std::vector<Places> places(static_cast<size_t>(count * taps));
+    Strips block;
     for (int64_t i = 0; i < count; ++i) {
-      pixels.push_back(pixels_of(of, first + i));
-      for (int64_t tap = 0; tap < taps; ++tap) {
-        find_places(of.taps[static_cast<size_t>(tap)], pixels.back(), &places[static_cast<size_t>(i * taps + tap)]);
-      }
+      block.firsts.push_back(block.runs.size());
+      find_runs(of, first + i, &block.runs);
+    }
+    block.firsts.push_back(block.runs.size());
+    block.reads.reserve(block.runs.size() * of.taps.size());
+    for (const Run& run : block.runs) {
+      for (const F64Tap& tap : of.taps) block.reads.push_back(reads_of(of, tap, run));
     }
     const int64_t parts = ceiling(out_, channels_), piece = unit / blocks(of);
     const int64_t group = piece / parts * groups_of_unit_;
     for (int64_t g = group; g < std::min(group + groups_of_unit_, groups_); ++g) {
-      run_group(launch, of, g, piece % parts * channels_, pixels, places, room);
+      run_group(launch, of, g, piece % parts * channels_, block, room);
     }
   }
 
   // Computes channels of one group, from number `channel` on, for some strips.
-  void run_group(const ep_launch& launch, const F64Class& of, int64_t group, int64_t channel,
-                 const std::vector<Pixels>& pixels, const std::vector<Places>& places, double* room) const {
+  void run_group(const ep_launch& launch, const F64Class& of, int64_t group, int64_t channel, const Strips& block,
+                 double* room) const {
     const auto doubles = [&](int32_t i) { return reinterpret_cast<double*>(address_of(launch.operands[i])); };
     const double* const src = doubles(src_) + group * in_ * desc_.operands[src_].strides[1];
     const double* const weight = doubles(weight_) + group * group_;
-    const auto taps = static_cast<int64_t>(of.taps.size());
     double* const strips = room + depth(of) * f64_strip_rows;
-    const int64_t strip_size = depth(of) * kernel_.width;
-    for (size_t i = 0; i < pixels.size(); ++i) {
-      pack_pixels(places.data() + static_cast<int64_t>(i) * taps, taps, src,
-                  strips + static_cast<int64_t>(i) * strip_size);
-    }
+    const int64_t strip_size = depth(of) * kernel_.width, taps = static_cast<int64_t>(of.taps.size());
+    const size_t count = block.firsts.size() - 1;
+    pack_pixels(block, taps, of.src_step[kAxes - 1] * src_strides_[kAxes - 1], src, strips);
     for (int64_t o = channel; o < std::min(channel + channels_, out_); o += f64_strip_rows) {
       const auto rows = static_cast<int32_t>(std::min<int64_t>(f64_strip_rows, out_ - o));
       pack_weights(of, weight + o * row_, rows, room);
-      for (size_t i = 0; i < pixels.size(); ++i) {
+      for (size_t i = 0; i < count; ++i) {
         alignas(64) double tile[f64_strip_rows * f64_widest_strip];
         kernel_.run({room, strips + static_cast<int64_t>(i) * strip_size, tile, depth(of), rows, false});
-        store(launch, pixels[i], group * out_ + o, rows, tile);
+        store(launch, of, block, i, group * out_ + o, rows, tile);
       }
     }
   }
 
-  void store(const ep_launch& launch, const Pixels& pixels, int64_t channel, int32_t rows, const double* tile) const {
+  void store(const ep_launch& launch, const F64Class& of, const Strips& block, size_t strip, int64_t channel,
+             int32_t rows, const double* tile) const {
     auto* const dst = reinterpret_cast<double*>(address_of(launch.operands[0]));
+    const int64_t step = of.step[kAxes - 1] * dst_strides_[kAxes - 1];
     for (int32_t i = 0; i < rows; ++i, ++channel) {
       double bias = 0;
       if (bias_ >= 0) {
@@ -308,11 +324,10 @@ class F64ConvolutionPrimitive final : public ep_primitive {
       }
       double* const plane = dst + channel * desc_.operands[0].strides[1];
       const double* const from = tile + i * kernel_.width;
-      if (pixels.adjacent) {
-        for (int32_t j = 0; j < kernel_.width; ++j) plane[pixels.dst[0] + j] = from[j] + bias;
-        continue;
+      for (size_t run = block.firsts[strip]; run < block.firsts[strip + 1]; ++run) {
+        const Run& to = block.runs[run];
+        move(plane + to.dst, step, from + to.begin, 1, to.end - to.begin, bias);
       }
-      for (int32_t j = 0; j < pixels.count; ++j) plane[pixels.dst[j]] = from[j] + bias;
     }
   }
 

@@ -24,7 +24,6 @@ class SoftmaxPrimitive final : public RowPrimitive {
   ep_status launch(const ep_launch& launch, ep_fault*, ep_error**) override {
     const OperandShape dst = shape(launch.shapes, 0);
     const Axes dst_row = axes_of(dst, mask_, true);
-    const Axes dst_outer = axes_of(dst, mask_, false);
     OperandShape src = shape(launch.shapes, 1);
     char* const to = address_of(launch.operands[0]);
     const char* from = address_of(launch.operands[1]);
@@ -35,7 +34,9 @@ class SoftmaxPrimitive final : public RowPrimitive {
       from = to;
     }
     const Axes src_row = axes_of(src, mask_, true);
-    const Axes src_outer = axes_of(src, mask_, false);
+    Axes dst_outer = axes_of(dst, mask_, false);
+    Axes src_outer = axes_of(src, mask_, false);
+    arrange(&dst_outer, &src_outer);
     if (has_columns(dst_row, dst_outer, src_outer)) {
       if (format_.compute == EP_DTYPE_f64)
         columns<double>(to, from, softmax_.wide_columns, dst_row, src_row, dst_outer, src_outer);

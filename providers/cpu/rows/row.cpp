@@ -1,5 +1,7 @@
 #include "providers/cpu/rows/row.h"
 
+#include <span>
+
 namespace tenon::provider::cpu {
 
 Axes axes_of(const OperandShape& shape, uint32_t mask, bool set) {
@@ -8,6 +10,31 @@ Axes axes_of(const OperandShape& shape, uint32_t mask, bool set) {
     if ((((mask >> axis) & 1U) != 0) == set) axes.add(shape.dims[axis], shape.strides[axis]);
   }
   return axes;
+}
+
+void arrange(Axes* dst, Axes* src) {
+  int32_t order[EP_MAX_RANK], count = 0;
+  for (int32_t axis = 0; axis < dst->rank; ++axis) {
+    if (dst->dims[axis] == 1) continue;
+    int32_t at = count++;
+    for (; at > 0 && dst->strides[order[at - 1]] < dst->strides[axis]; --at) order[at] = order[at - 1];
+    order[at] = axis;
+  }
+  Axes to, from;
+  for (const int32_t axis : std::span(order, static_cast<size_t>(count))) {
+    const int64_t dim = dst->dims[axis], to_stride = dst->strides[axis], from_stride = src->strides[axis];
+    const int32_t last = to.rank - 1;
+    if (last >= 0 && to.strides[last] == dim * to_stride && from.strides[last] == dim * from_stride) {
+      to.dims[last] = from.dims[last] = dim * to.dims[last];
+      to.strides[last] = to_stride;
+      from.strides[last] = from_stride;
+    } else {
+      to.add(dim, to_stride);
+      from.add(dim, from_stride);
+    }
+  }
+  *dst = to;
+  *src = from;
 }
 
 RowFormat::RowFormat(int32_t dtype_in, SimdLevel level)

@@ -48,6 +48,10 @@ struct Axes {
 // The axes of `shape` whose bit in `mask` equals `set`.
 Axes axes_of(const OperandShape& shape, uint32_t mask, bool set);
 
+// Sorts the axes of two operands by falling strides of `dst`, drops axes of length 1, and merges axes that both
+// operands walk alike.
+void arrange(Axes* dst, Axes* src);
+
 // Conversion of elements of a dtype to the compute type and back.
 struct RowFormat {
   int32_t dtype = 0;

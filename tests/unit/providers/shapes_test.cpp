@@ -177,6 +177,29 @@ TEST_P(Shapes, SoftmaxAlongAnyAxisEqualsTheReference) {
   }
 }
 
+// Results whose innermost axis is not the last one, and sources that lie alike or otherwise.
+TEST_P(Shapes, SoftmaxOfPermutedResultsEqualsTheReference) {
+  const Layout layouts[] = {{{2, 3, 4, 13, 11}, {1716, 572, 143, 1, 13}, 0},
+                            {{2, 3, 5, 7, 17}, {1, 2, 6, 30, 210}, 0},
+                            {{3, 20, 5, 7}, {700, 1, 140, 20}, 0},
+                            {{4, 70, 3}, {3, 20, 1}, 0},
+                            {{3, 1, 6, 19}, {1, 5, 60, 3}, 0}};
+  for (const int32_t dtype : {EP_DTYPE_f32, EP_DTYPE_f16, EP_DTYPE_bf16, EP_DTYPE_f64}) {
+    for (const Layout& layout : layouts) {
+      const ep_operand_desc dst = strided(EP_ROLE_DST, dtype, layout.dims, layout.strides);
+      for (int32_t axis = 0; axis < dst.rank; ++axis) {
+        for (const ep_operand_desc& src : {source(dtype, layout), source(dtype, {layout.dims, {}, 0})}) {
+          ep_primitive_desc desc = descriptor(EP_PRIMITIVE_softmax, {dst, src});
+          desc.attributes.softmax.axis = axis;
+          desc.attributes.softmax.log = axis % 2;
+          check(desc, {random(src, true)}, axis % 2 != 0 ? 8 : 1,
+                fmt::format("dtype {}, rank {}, axis {}", dtype, dst.rank, axis));
+        }
+      }
+    }
+  }
+}
+
 // Several short rows are processed together in each step: rows that end within a vector, fewer rows than a step takes,
 // and some rows of NaN and of infinities.
 TEST_P(Shapes, SoftmaxOfShortRowsEqualsTheReference) {
