@@ -9,7 +9,9 @@ from typing import Any, Callable, Iterator, Mapping, Sequence, SupportsIndex, Ty
 
 from tenon import array_api as array_api
 from tenon import autograd as autograd
+from tenon import distributions as distributions
 from tenon import fft as fft
+from tenon import func as func
 from tenon import global_ as global_
 from tenon import linalg as linalg
 from tenon import nn as nn
@@ -17,6 +19,8 @@ from tenon import onnx as onnx
 from tenon import optim as optim
 from tenon import signal as signal
 from tenon import special as special
+from tenon import testing as testing
+from tenon._vmap import vmap as vmap
 from tenon.autograd import RemovableHandle
 from tenon.autograd import enable_grad as enable_grad
 from tenon.autograd import inference_mode as inference_mode

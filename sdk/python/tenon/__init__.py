@@ -18,6 +18,7 @@ from tenon.compiling import compile
 from tenon.files import load, save
 from tenon.profiling import profile
 from tenon.reporting import doctor
+from tenon._vmap import vmap
 
 inf, nan, pi, e = 1e999, 1e999 - 1e999, 3.141592653589793, 2.718281828459045
 newaxis = None
@@ -26,5 +27,6 @@ newaxis = None
 half, float, double, short, int, long = float16, float32, float64, int16, int32, int64
 
 # Modules that many programs do not need are loaded on first use.
-nn, optim, onnx, array_api, global_, linalg, fft, special, signal = (
-    _later.Later("tenon." + name) for name in ("nn", "optim", "onnx", "array_api", "global_", "linalg", "fft", "special", "signal"))
+nn, optim, onnx, array_api, global_, linalg, fft, special, signal, func, distributions, testing = (
+    _later.Later("tenon." + name) for name in (
+        "nn", "optim", "onnx", "array_api", "global_", "linalg", "fft", "special", "signal", "func", "distributions", "testing"))
