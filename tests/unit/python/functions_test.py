@@ -310,7 +310,8 @@ class Vmap(Comparisons):
         from tenon import _batching
         _batching.for_each_sample = by_sample
         try:
-            for text in ("x v: x * v", "x: x.sum(0)", "x v: x @ v", "x: F.linear(x, w, z)", "x i: F.cross_entropy(x, i)", "c: F.conv2d(c, k)", "x: x[:, 1:3]",
+            for text in ("x v: x * v", "x: x.sum(0)", "x v: x @ v", "x: F.linear(x, w, z)", "x i: F.cross_entropy(x, i)", "c: F.conv2d(c, k)", "x: x[:, 1:3]", "c s: F.conv2d(c, k[:, :2] * s, groups=2)",
+                         "c: F.max_pool2d(c, 2)", "x v: F.layer_norm(x, (4,), v, z)", "x: t.einsum('ij,jk->ik', x, w)", "x y: t.cat([x, y])", "x: x.max(1)",
                          "x: t.softmax(x, 0)", "x: x.reshape(-1)", "x y: F.mse_loss(x, y)", "v: t.func.grad(lambda a: (a ** 3).sum())(v)"):
                 names, function = function_of(text, tenon)
                 runs = []
@@ -575,6 +576,22 @@ class Functional(Comparisons):
         y = x.requires_grad_()
         tenon.autograd.grad(net(y).tanh().sum(), y, create_graph=True)[0].square().sum().backward()
         self.compare(numbers(wanted), numbers(net.weight.grad))
+
+    def test_inner_derivatives_keep_the_tensors_of_outer_ones(self):
+        class Held:
+            def __init__(self, value, depth):
+                self.held = Held(value, depth - 1) if depth else value
+
+        def outer(x):
+            deep = Held(x, 9)
+
+            def inner(y):
+                found = deep
+                while isinstance(found, Held):
+                    found = found.held
+                return found ** 2 * y ** 2
+            return tenon.func.grad(inner)(tenon.tensor(3.0))
+        self.assertEqual(float(tenon.func.grad(outer)(tenon.tensor(2.0))), 24)  # d/dx of 2 x^2 y
 
     def test_no_grad_gives_plain_results(self):
         x = tenon.ones(2, requires_grad=True)

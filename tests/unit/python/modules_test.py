@@ -470,7 +470,7 @@ class Testing(Comparisons):
     CASES = """
     t.tensor([1.0, 2.0]), t.tensor([1.0, 2.0])
     t.tensor([1.0, 2.0, 3.0]), t.tensor([1.0, 2.1, 3.0])
-    t.tensor([[1.0, 2.0], [3.0, 4.0]]), t.tensor([[1.0, 2.0], [3.5, 0.0]])
+    t.tensor([[1.0, 2.0, 3.0], [3.0, 4.0, 5.0]]), t.tensor([[1.0, 2.0, 3.1], [0.5, 4.0, 5.0]])
     t.tensor([1.0, math.nan]), t.tensor([1.0, math.nan])
     t.tensor([1.0, math.nan]), t.tensor([1.0, math.nan]), equal_nan=True
     t.tensor([1, 2]), t.tensor([1, 3])

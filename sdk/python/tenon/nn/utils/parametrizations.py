@@ -141,7 +141,7 @@ def _reflectors(matrix: Tensor) -> Tensor:
     """Householder vectors below the diagonal, whose product is the Q of the matrix, and on the diagonal the signs that
     make R positive (Golub and Van Loan 1996)."""
     rows, columns = matrix.shape[-2:]
-    vectors, signs, rest = [], [], matrix
+    vectors, rest = [], matrix
     for j in range(columns):
         x = rest[..., j:, j]
         tail = tenon.vector_norm(x[..., 1:], 2.0, -1, True)
@@ -155,9 +155,8 @@ def _reflectors(matrix: Tensor) -> Tensor:
         below = rest[..., j:, :]
         product = tenon.matmul(tenon.unsqueeze(v, -2), below)
         rest = tenon.concat([rest[..., :j, :], below - tenon.unsqueeze(factor * v, -1) * product], -2)
-        # forward reflects in any case, which turns the sign of a column that is straight already
-        signs.append(tenon.where(straight, -side, -side))
-        vectors.append(tenon.concat([tenon.zeros_like(matrix[..., :j, 0]), signs[-1], v[..., 1:]], -1))
+        # The sign of R is -side. A straight column is not reflected here, but forward does, which turns its sign as well.
+        vectors.append(tenon.concat([tenon.zeros_like(matrix[..., :j, 0]), -side, v[..., 1:]], -1))
     return tenon.stack(vectors, -1)
 
 
