@@ -225,12 +225,13 @@ def flatten(op: Any, level: Level, args: tuple[Any, ...], kwargs: dict[str, Any]
     return Batched(op(args[0].value, _axis(start, args[0].ndim), _axis(end, args[0].ndim)), level)
 
 
-@_rule("tril triu contiguous")
+@_rule("tril triu contiguous det inverse logdet matrix_exp slogdet linalg_cholesky linalg_det linalg_eigh linalg_eigvalsh linalg_inv linalg_slogdet linalg_svd "
+       "linalg_svd_reduced linalg_svdvals")
 def last_axes(op: Any, level: Level, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Ops that treat leading axes alike."""
     if args[0].ndim < 2 and op.__name__ != "contiguous" or not _only_first(level, args, kwargs):
         return NotImplemented
-    return Batched(op(args[0].value, *args[1:], **kwargs), level)
+    return wrapped(op(args[0].value, *args[1:], **kwargs), level)
 
 
 @_rule("one_hot")
@@ -348,6 +349,16 @@ def pool(op: Any, level: Level, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     folded = op(_tenon.reshape(input.value, (-1, *input.shape[1:])), *args[1:])
     parts = [_tenon.reshape(each, (level.size, input.shape[0], *each.shape[1:])) for each in ([folded] if isinstance(folded, Tensor) else folded)]
     return wrapped(parts[0] if isinstance(folded, Tensor) else tuple(parts), level)
+
+
+@_rule("scaled_dot_product_attention")
+def attention(op: Any, level: Level, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The batch joins the first axis of queries, keys and values, which have the same leading axes."""
+    given = args[:3]
+    if len(args) != 3 or kwargs.get("attn_mask") is not None or any(each.ndim not in (3, 4) or each.shape[:-2] != args[0].shape[:-2] for each in given):
+        return NotImplemented
+    result = op(*[_tenon.flatten(with_batch(each, level), 0, 1) for each in given], **kwargs)
+    return Batched(_tenon.unflatten(result, 0, (level.size, args[0].shape[0])), level)
 
 
 @_rule("layer_norm rms_norm")

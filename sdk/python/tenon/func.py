@@ -38,9 +38,13 @@ def _batching() -> Any:
     return _batching
 
 
+_MOST_OBJECTS = 4096
+
+
 def _captured(function: Any, seen: set[int], depth: int = 4) -> Iterator[Tensor]:
-    """Yields tensors that require gradients and that a function or a container holds."""
-    if depth == 0 or id(function) in seen:
+    """Yields tensors that require gradients and that a function or a container holds. Looks at a limited number of
+    objects."""
+    if depth == 0 or id(function) in seen or len(seen) > _MOST_OBJECTS:
         return
     seen.add(id(function))
     held: list[Any] = []

@@ -2,15 +2,18 @@
 
 usage: functions_test.py OP_RUNNER (not used)"""
 
+import ast
 import importlib.util
+import itertools
 import pathlib
+import re
 import sys
 import unittest
 
 import numpy as np
 import tenon
 import tenon.nn.functional
-from tenon import _batching_rules
+from tenon import _batching, _batching_rules
 
 sys.argv.pop(1)
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
@@ -169,6 +172,13 @@ c: F.max_pool2d(c, 2)
 c: F.avg_pool2d(c, 3, 1, 1)
 c: F.max_pool2d(c[0], 2)
 i: F.embedding(i, w)
+c: F.scaled_dot_product_attention(c, c, c)
+c s: F.scaled_dot_product_attention(c[0] * s, c[0], c[1], is_causal=True)
+x: F.scaled_dot_product_attention(x, x, x)
+x: t.linalg.inv(x @ x.T + t.eye(3, dtype=t.float64))
+x: t.linalg.eigh(x @ x.T)[0]
+x: t.linalg.svd(x, full_matrices=False)[1]
+x: t.linalg.slogdet(x @ x.T)[1]
 x y: F.mse_loss(x, y)
 x y: F.mse_loss(x, y, reduction='sum')
 x v: F.huber_loss(x, v.expand(3, 4), reduction='none')
@@ -307,7 +317,6 @@ class Vmap(Comparisons):
             raise AssertionError("the op ran once per sample")
         batch, _ = values(tenon)
         kept, _batching_rules.for_each_sample = _batching_rules.for_each_sample, by_sample
-        from tenon import _batching
         _batching.for_each_sample = by_sample
         try:
             for text in ("x v: x * v", "x: x.sum(0)", "x v: x @ v", "x: F.linear(x, w, z)", "x i: F.cross_entropy(x, i)", "c: F.conv2d(c, k)", "x: x[:, 1:3]", "c s: F.conv2d(c, k[:, :2] * s, groups=2)",
@@ -319,6 +328,44 @@ class Vmap(Comparisons):
                 self.assertEqual(len(runs), 1, text)
         finally:
             _batching_rules.for_each_sample = _batching.for_each_sample = kept
+
+    def test_every_op_with_its_example(self):
+        """The example of each op, with a batch of each choice of its tensors."""
+        count = 0
+        for name in dir(tenon._tenon):
+            op = getattr(tenon._tenon, name)
+            call = isinstance(op, tenon.Op) and re.search(rf">>> tenon\.{re.escape(name)}\((.*)", op.__doc__ or "")
+            if not call or name in ("empty_like", "empty_permuted"):
+                continue
+            try:
+                tree = ast.parse(f"f({call[1]}", mode="eval").body
+                while not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Name):
+                    tree = tree.func.value if isinstance(tree, ast.Call) else tree.value
+                args, kwargs = eval(ast.unparse(tree), {"tenon": tenon, "f": lambda *args, **kwargs: (args, kwargs)})
+                op(*args, **kwargs)
+            except (SyntaxError, NameError, AttributeError):  # the example names values of earlier lines
+                continue
+            places = [i for i, each in enumerate(args) if isinstance(each, tenon.Tensor)]
+            if _batching._is_random(op, args, kwargs) or name.endswith("_"):
+                continue
+            for chosen in (each for r in range(len(places)) for each in itertools.combinations(places, r + 1)):
+                # positive definite matrices stay so, and positions stay inside
+                moved = 0.01 if all(each.dtype.is_floating_point for each in args if isinstance(each, tenon.Tensor)) else 0
+                batch = [tenon.stack([args[i] + step * moved if moved else args[i] for step in range(3)], 0) for i in chosen]
+
+                def function(*given):
+                    return op(*[dict(zip(chosen, given)).get(i, each) for i, each in enumerate(args)], **kwargs)
+                with self.subTest(f"{name} {chosen}"):
+                    try:
+                        wanted = [numbers(function(*[each[i] for each in batch])) for i in range(3)]
+                    except (tenon.Error, AttributeError):  # not positive definite; a result that is not a tensor
+                        continue
+                    ours = numbers(tenon.vmap(function)(*batch))
+                    pairs = zip(ours, zip(*wanted)) if isinstance(ours, list) else [(ours, wanted)]
+                    for mine, others in pairs:
+                        self.compare(mine, np.stack(others), 1e-4)
+                    count += 1
+        self.assertGreater(count, 500)
 
     def test_a_tensor_of_rank_0_does_not_widen_others(self):
         x, wide = tenon.ones(3, 4), tenon.ones(3, dtype=tenon.f64)
