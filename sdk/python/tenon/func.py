@@ -12,7 +12,7 @@ import types
 from typing import Any, Callable, Iterator
 
 import tenon
-from tenon import Tensor, _tenon
+from tenon import Tensor, _changes, _tenon
 from tenon._structures import flatten, rebuild
 from tenon._vmap import active_levels, vmap
 from tenon.autograd import enable_grad, is_grad_enabled
@@ -416,16 +416,18 @@ def functional_call(module: Any, parameter_and_buffer_dicts: Any, args: Any = No
     if strict and (missing or unknown):
         lines = [f"Unexpected key(s): {', '.join(map(repr, unknown))}."] * bool(unknown) + [f"Missing key(s): {', '.join(map(repr, missing))}."] * bool(missing)
         raise RuntimeError(f"Error(s) in reparametrizing for {type(module).__name__}:\n\t" + "\n\t".join(lines))
-    saved = {path: places[path][0][places[path][1]] for path in given if path in places}
+    saved = [(*places[path], value) for path, value in given.items() if path in places]
+    originals = [held[name] for held, name, _ in saved]
     try:
-        for path in saved:
-            held, name = places[path]
-            held[name] = given[path]
+        for (held, name, value), original in zip(saved, originals):
+            _changes.replaced.setdefault((id(held), name), original)
+            dict.__setitem__(held, name, value)  # not a change of the module, which compiled functions would record again
         return module(*args if isinstance(args, tuple) else () if args is None else (args,), **(kwargs or {}))
     finally:
-        for path, value in saved.items():
-            held, name = places[path]
-            held[name] = value
+        for (held, name, _), original in zip(saved, originals):
+            dict.__setitem__(held, name, original)
+            if _changes.replaced.get((id(held), name)) is original:
+                del _changes.replaced[id(held), name]
 
 
 def _merged(dicts: Any) -> dict[str, Any]:

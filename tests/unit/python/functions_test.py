@@ -662,6 +662,22 @@ class Functional(Comparisons):
         self.assertIs(net.weight, weight)
         self.assertIs(net.running_mean, mean)
 
+    def test_compiled_functional_calls_record_once_and_follow_changes(self):
+        nn = tenon.nn
+        net = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5), nn.Linear(4, 2))
+        params = {name: tenon.randn(each.shape) for name, each in net.named_parameters()}
+        call = lambda x: tenon.func.functional_call(net, params, (x,))
+        compiled, x = tenon.compile(call), tenon.randn(3, 4)
+        for _ in range(4):
+            compiled(x)
+        self.assertEqual(compiled.stats()["recordings"], 1)
+        for change in (net.eval, lambda: net.__setitem__(1, nn.Tanh()), lambda: params.update({"0.bias": tenon.ones(4) * 9}),
+                       lambda: net[0].register_forward_hook(lambda module, args, result: result * 2), lambda: params.pop("2.bias"),
+                       lambda: setattr(net[2], "bias", nn.Parameter(tenon.ones(2)))):
+            change()
+            self.compare(numbers(compiled(x)), numbers(call(x)), 1e-5)
+            self.compare(numbers(compiled(x)), numbers(call(x)), 1e-5)
+
     def test_tied_weights(self):
         net = tenon.nn.Sequential(tenon.nn.Linear(2, 2, bias=False), tenon.nn.Linear(2, 2, bias=False))
         net[1].weight = net[0].weight
