@@ -12,7 +12,9 @@ from tenon import array_api as array_api
 from tenon import autograd as autograd
 from tenon import backends as backends
 from tenon import cuda as cuda
+from tenon import distributions as distributions
 from tenon import fft as fft
+from tenon import func as func
 from tenon import global_ as global_
 from tenon import linalg as linalg
 from tenon import nn as nn
@@ -21,6 +23,7 @@ from tenon import optim as optim
 from tenon import random as random
 from tenon import signal as signal
 from tenon import special as special
+from tenon import testing as testing
 from tenon import utils as utils
 from tenon._control import cond as cond
 from tenon._control import scan as scan
@@ -30,6 +33,7 @@ from tenon._limits import iinfo as iinfo
 from tenon.amp import autocast as autocast
 from tenon.amp import get_autocast_dtype as get_autocast_dtype
 from tenon.amp import is_autocast_enabled as is_autocast_enabled
+from tenon._vmap import vmap as vmap
 from tenon.autograd import RemovableHandle
 from tenon.autograd import enable_grad as enable_grad
 from tenon.autograd import inference_mode as inference_mode

@@ -37,7 +37,8 @@ void matmul(const autograd::Backward& b) {
   if (row) grad = tenon::unsqueeze(grad, -2);
   if (b.wants(0)) {
     const Tensor matrix = column ? tenon::unsqueeze(second, -1) : second;
-    b.give(0, tenon::matmul(grad, tenon::transpose(matrix, -2, -1)));
+    const Tensor product = tenon::matmul(grad, tenon::transpose(matrix, -2, -1));
+    b.give(0, row ? tenon::squeeze(product, -2) : product);
   }
   if (b.wants(1)) {
     const Tensor matrix = row ? tenon::unsqueeze(first, 0) : first;

@@ -22,6 +22,7 @@ from tenon.files import load, save
 from tenon.profiling import profile
 from tenon.random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from tenon.reporting import doctor
+from tenon._vmap import vmap
 
 inf, nan, pi, e = 1e999, 1e999 - 1e999, 3.141592653589793, 2.718281828459045
 newaxis = None
@@ -36,5 +37,6 @@ set_default_device, get_default_device = set_device, device.current
 
 # Modules that many programs do not need are loaded on first use.
 globals().update((name, _later.Later("tenon." + name)) for name in (
-    "array_api", "backends", "cuda", "fft", "global_", "linalg", "nn", "onnx", "optim", "signal", "special", "utils"))
+    "array_api", "backends", "cuda", "distributions", "fft", "func", "global_", "linalg", "nn", "onnx", "optim", "signal", "special", "testing",
+    "utils"))
 globals().update(_absent.absent)

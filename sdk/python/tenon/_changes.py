@@ -14,6 +14,10 @@ class _Changes:
 
 changes = _Changes()
 
+# Tensors that func.functional_call has replaced for the time of a call, by the id of their dict and their name. The guards
+# of a recording note these, which are there again when they are checked.
+replaced: dict[tuple[int, Any], Any] = {}
+
 
 class Table(dict[Any, Any]):
     """A dict whose changes are counted."""

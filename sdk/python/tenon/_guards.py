@@ -9,7 +9,7 @@ import types
 from typing import Any, NamedTuple
 
 from tenon import _tenon
-from tenon._changes import Table, changes
+from tenon._changes import Table, changes, replaced
 from tenon._structures import leaf_of
 from tenon._tenon import Tensor
 
@@ -41,13 +41,13 @@ def _now(guard: _Guard) -> _Guard:
     """Returns the guard with the current values of its owner."""
     kind, owner, names, _ = guard
     if kind == ITEMS:
-        return guard._replace(values=tuple([owner.get(name, ABSENT) for name in names]))
+        return guard._replace(values=tuple([replaced.get((id(owner), name), owner.get(name, ABSENT)) for name in names]))
     if kind == ATTRIBUTES:
         return guard._replace(values=tuple([getattr(owner, name, ABSENT) for name in names]))
     if kind == LIST:
         return guard._replace(values=tuple(owner))
     if kind == DICT:
-        return guard._replace(names=tuple(owner), values=tuple(owner.values()))
+        return guard._replace(names=tuple(owner), values=tuple([replaced.get((id(owner), name), value) for name, value in owner.items()]))
     return guard._replace(values=(_digest(owner),))
 
 
@@ -98,7 +98,7 @@ class Guards:
         """Records that `owner` has `value` under `name`."""
         names = self._tables.setdefault((kind, id(owner)), (owner, {}))[1]
         if name not in names:
-            names[name] = value
+            names[name] = replaced.get((id(owner), name), value)
             self._plans = None
 
     def note_whole(self, kind: int, owner: Any) -> None:

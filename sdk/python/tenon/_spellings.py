@@ -8,6 +8,7 @@ signature of the op list.
 import functools
 import inspect
 import math
+import sys
 import threading
 
 from tenon import _tenon
@@ -26,6 +27,11 @@ def spelling(function):
 def otherwise(op, /, *args, **kwargs):
     """Returns the result of `op` for arguments that none of its signatures takes. Returns NotImplemented if no
     spelling takes them either."""
+    batching = sys.modules.get("tenon._batching")  # loaded by the first vmap
+    if batching is not None:
+        result = batching.apply(op, args, kwargs)
+        if result is not NotImplemented:
+            return result
     trying = _trying.__dict__.setdefault("ops", set())
     if op.__name__ in trying:
         return NotImplemented

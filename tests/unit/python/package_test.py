@@ -700,6 +700,10 @@ loader = tenon.utils.data.DataLoader(pairs, batch_size=2, shuffle=True, num_work
 print([len(batch[0]) for batch in loader], tenon.utils.data.random_split(pairs, [2, 1])[0][0])
 with tenon.profile("trace.json", show=False) as profile:
     print(step(x, x.T))
+print(tenon.vmap(tenon.func.grad(lambda a: a.square().sum()))(x).shape, tenon.autograd.functional.jacobian(tenon.sin, x[0, :2]))
+print(tenon.distributions.Normal(0.0, tenon.ones(3)).rsample((2,)).shape, nn.utils.rnn.pack_sequence([x[0], x[1]]).batch_sizes.tolist())
+nn.utils.parametrizations.weight_norm(nn.Linear(2, 2))
+tenon.testing.assert_close(tenon.optim.swa_utils.AveragedModel(net)(x), net(x))
 print([(row.op, row.seconds / row.launches) for row in profile.rows], profile.memory, tenon.Device("cpu").memory_stats()["live"])
 '''
 

@@ -22,3 +22,13 @@ from tenon.nn.parameter import Buffer as Buffer
 from tenon.nn.parameter import Parameter as Parameter
 from tenon.nn.pooling import *
 from tenon.nn.recurrent import *
+
+
+_RANKS = "Spread the module over ranks with module.to_global (sdk/python/GLOBAL.md)."
+_LAZY = "A lazy module has no parameters or buffers before its first call."
+_INSTEAD = {"DataParallel": _RANKS, "SyncBatchNorm": _RANKS, "parallel": _RANKS, "UninitializedParameter": _LAZY, "UninitializedBuffer": _LAZY}
+
+
+def __getattr__(name: str) -> object:
+    instead = _INSTEAD.get(name)
+    raise AttributeError(f"module 'tenon.nn' has no attribute '{name}'" + (f". {instead}" if instead else ""))

@@ -30,10 +30,18 @@ class _ChannelNorm(Module):
             ranks = " or ".join(f"{rank}D" for rank in self._ranks)
             raise ValueError(f"expected {ranks} input (got {input.ndim}D input)")
 
+    def reset_running_stats(self) -> None:
+        """Sets the running statistics to their start."""
+        self._fill((self.running_mean, 0), (self.running_var, 1), (self.num_batches_tracked, 0))
+
     def reset_parameters(self) -> None:
         """Sets weight to 1, bias to 0, and the running statistics to their start."""
+        self.reset_running_stats()
+        self._fill((self.weight, 1), (self.bias, 0))
+
+    def _fill(self, *pairs: Any) -> None:
         with tenon.no_grad():
-            for tensor, value in ((self.weight, 1), (self.bias, 0), (self.running_mean, 0), (self.running_var, 1), (self.num_batches_tracked, 0)):
+            for tensor, value in pairs:
                 if tensor is not None:
                     tensor.fill_(value)
 

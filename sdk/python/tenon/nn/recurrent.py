@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -10,6 +11,7 @@ from tenon import Tensor
 from tenon.nn import init
 from tenon.nn.module import Module
 from tenon.nn.parameter import Parameter
+from tenon.nn.utils.rnn import PackedSequence
 
 _GATES = {"RNN": 1, "LSTM": 4, "GRU": 3}
 
@@ -74,6 +76,62 @@ class _Recurrent(Module):
     def _back(self, result: Tensor, alone: bool) -> Tensor:
         return tenon.squeeze(result, 0 if self.batch_first else 1) if alone else result
 
+    def _layer(self, input: Tensor, states: list[Tensor], weights: list[Any], backward: bool) -> tuple[Tensor, list[Tensor]]:
+        """Runs one layer in one direction over (steps, batch, channels), from the states (batch, channels)."""
+        result, *found = self._op(tenon.flip(input, 0) if backward else input, *[tenon.unsqueeze(each, 0) for each in states], weights, self.bias)
+        return tenon.flip(result, 0) if backward else result, [tenon.squeeze(each, 0) for each in found]
+
+    def _op(self, *args: Any) -> tuple[Tensor, ...]:
+        raise NotImplementedError
+
+    def _packed(self, packed: PackedSequence, states: list[Tensor]) -> tuple[PackedSequence, list[Tensor]]:
+        """Runs all layers over packed sequences. Steps with the same number of sequences run together."""
+        if packed.data.size(-1) != self.input_size:
+            raise tenon.InvalidArgument(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {packed.data.size(-1)}")
+        sizes, data = packed.batch_sizes.tolist(), packed.data
+        runs = [(batch, len(list(steps))) for batch, steps in itertools.groupby(sizes)]
+        if packed.sorted_indices is not None:
+            states = [tenon.index_select(each, 1, packed.sorted_indices) for each in states]
+        last: list[list[Tensor]] = []
+        directions = 1 + self.bidirectional
+        for layer in range(self.num_layers):
+            if layer and self.dropout:
+                data = tenon.dropout(data, self.dropout, self.training)
+            results = []
+            for direction in range(directions):
+                i = layer * directions + direction
+                result, found = self._run(data, runs, [each[i] for each in states], self.all_weights[i], direction == 1)
+                results.append(result)
+                last.append(found)
+            data = tenon.concat(results, -1) if directions > 1 else results[0]
+        ends = [tenon.stack(list(each), 0) for each in zip(*last)]
+        if packed.unsorted_indices is not None:
+            ends = [tenon.index_select(each, 1, packed.unsorted_indices) for each in ends]
+        return packed._with(data), ends
+
+    def _run(self, data: Tensor, runs: list[tuple[int, int]], first: list[Tensor], weights: list[Any], backward: bool) -> tuple[Tensor, list[Tensor]]:
+        """Runs one layer in one direction. A sequence begins with its first state, and ends with the state after it."""
+        parts = list(zip(runs, tenon.split(data, [batch * steps for batch, steps in runs], 0)))
+        results, ended = [], []
+        states = [each[:0] for each in first] if backward else first
+        for (batch, steps), part in reversed(parts) if backward else parts:
+            if backward:
+                states = [tenon.concat([each, begin[each.size(0):batch]], 0) for each, begin in zip(states, first)]
+            elif batch < states[0].size(0):
+                ended.append([each[batch:] for each in states])
+                states = [each[:batch] for each in states]
+            result, states = self._layer(tenon.unflatten(part, 0, (steps, batch)), states, weights, backward)
+            results.append(tenon.flatten(result, 0, 1))
+        ended.append(states)
+        ends = [tenon.concat(list(each), 0) for each in zip(*reversed(ended))]
+        return tenon.concat(results[::-1] if backward else results, 0), ends
+
+    def _first(self, state: Tensor | None, packed: PackedSequence, width: int) -> Tensor:
+        if state is not None:
+            return state
+        shape = (self.num_layers * (1 + self.bidirectional), packed.batch_sizes[0].item(), width)
+        return tenon.zeros(shape, dtype=packed.data.dtype, device=packed.data.device)
+
     def extra_repr(self) -> str:
         text = f"{self.input_size}, {self.hidden_size}"
         if self.proj_size:
@@ -103,7 +161,8 @@ class RNN(_Recurrent):
         bidirectional: each layer also runs from the end to the beginning and joins both results.
 
     Called with input (length, batch, input_size) and an optional first state (layers * directions, batch, hidden_size).
-    Returns the results of all steps, (length, batch, directions * hidden_size), and the last state.
+    Returns the results of all steps, (length, batch, directions * hidden_size), and the last state. The input may be a
+    PackedSequence (nn.utils.rnn); the results are one then.
     """
 
     _kind = "RNN"
@@ -115,10 +174,16 @@ class RNN(_Recurrent):
         super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype)
         self.nonlinearity = nonlinearity
 
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    def _op(self, *args: Any) -> tuple[Tensor, ...]:
+        found: tuple[Tensor, ...] = (tenon.rnn_tanh if self.nonlinearity == "tanh" else tenon.rnn_relu)(*args)
+        return found
+
+    def forward(self, input: Any, hx: Tensor | None = None) -> tuple[Any, Tensor]:
+        if isinstance(input, PackedSequence):
+            packed, states = self._packed(input, [self._first(hx, input, self.hidden_size)])
+            return packed, states[0]
         given, alone = self._given(input)
-        op = tenon.rnn_tanh if self.nonlinearity == "tanh" else tenon.rnn_relu
-        result, state = op(given, self._state(hx, given, alone), self._weights(), *self._settings())
+        result, state = self._op(given, self._state(hx, given, alone), self._weights(), *self._settings())
         return self._back(result, alone), tenon.squeeze(state, 1) if alone else state
 
 
@@ -127,7 +192,14 @@ class GRU(_Recurrent):
 
     _kind = "GRU"
 
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    def _op(self, *args: Any) -> tuple[Tensor, ...]:
+        found: tuple[Tensor, ...] = tenon.gru(*args)
+        return found
+
+    def forward(self, input: Any, hx: Tensor | None = None) -> tuple[Any, Tensor]:
+        if isinstance(input, PackedSequence):
+            packed, states = self._packed(input, [self._first(hx, input, self.hidden_size)])
+            return packed, states[0]
         given, alone = self._given(input)
         result, state = tenon.gru(given, self._state(hx, given, alone), self._weights(), *self._settings())
         return self._back(result, alone), tenon.squeeze(state, 1) if alone else state
@@ -184,7 +256,22 @@ class LSTM(_Recurrent):
             outputs.append(h)
         return tenon.stack(outputs[::-1] if backward else outputs), h, c
 
-    def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    def _op(self, *args: Any) -> tuple[Tensor, ...]:
+        found: tuple[Tensor, ...] = tenon.lstm(*args)
+        return found
+
+    def _layer(self, input: Tensor, states: list[Tensor], weights: list[Any], backward: bool) -> tuple[Tensor, list[Tensor]]:
+        if not self.proj_size:
+            return super()._layer(input, states, weights, backward)
+        result, h, c = self._steps(input, states[0], states[1], weights, backward)
+        return result, [h, c]
+
+    def forward(self, input: Any, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Any, tuple[Tensor, Tensor]]:
+        if isinstance(input, PackedSequence):
+            first = hx or (None, None)
+            states = [self._first(first[0], input, self.proj_size or self.hidden_size), self._first(first[1], input, self.hidden_size)]
+            packed, ends = self._packed(input, states)
+            return packed, (ends[0], ends[1])
         given, alone = self._given(input)
         hidden, cell = (None, None) if hx is None else hx
         if self.proj_size:

@@ -6,6 +6,7 @@
     optimizer.zero_grad()
 """
 
+from tenon import _later
 from tenon.optim import lr_scheduler
 from tenon.optim.adagrad import Adagrad
 from tenon.optim.adam import Adam, AdamW
@@ -17,4 +18,6 @@ from tenon.optim.rmsprop import RMSprop
 from tenon.optim.sgd import SGD
 
 __all__ = ["ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "LBFGS", "Muon", "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop", "SGD",
-           "lr_scheduler"]
+           "lr_scheduler", "swa_utils"]
+
+swa_utils = _later.Later("tenon.optim.swa_utils")  # it needs nn

@@ -401,3 +401,12 @@ def one_liners(T):
     x = some(T, 3, 3)
     return [x.clamp(min=0), x.where(x > 0, T.zeros(())), (x > 0).sum(), x.abs().max(), x.T @ x, x.norm(), T.eye(3) * 2, T.linspace(0, 1, 5), T.arange(0, 1, 0.25),
             x.diag(), x.trace(), T.outer(x[0], x[1]), x.sum().item() > 0, T.allclose(x, x + 1e-9), T.full((2,), 7), T.tril(x), x.round(decimals=1)]
+
+
+def gradients_of_vector_products(T):
+    results = []
+    for first, second in (((4,), (4, 3)), ((3, 4), (4,)), ((4,), (4,)), ((4,), (2, 4, 3)), ((2, 3, 4), (4,)), ((5, 2, 3, 4), (4,)), ((4,), (5, 2, 4, 3))):
+        x, y = some(T, *first).requires_grad_(), some(T, *second).requires_grad_()
+        (x @ y).sin().sum().backward()
+        results += [x.grad, y.grad]
+    return results

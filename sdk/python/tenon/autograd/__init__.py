@@ -269,7 +269,7 @@ class graph:
 def _called_from() -> str:
     """Returns the lines of Python code, outside of this package, that called the op."""
     import traceback
-    here = __file__.rpartition("/")[0]
+    here = __file__.rsplit("/", 2)[0]
     return "".join(traceback.format_list([frame for frame in traceback.extract_stack() if not frame.filename.startswith(here)]))
 
 
@@ -385,55 +385,10 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-# ---- derivatives of functions ----
+# ---- recomputation ----
 
 def _as_tuple(value: Any) -> tuple[Any, ...]:
     return (value,) if isinstance(value, Tensor) else tuple(value)
-
-
-def vjp(function: Callable[..., Any], inputs: Any, v: Any = None) -> tuple[Any, Any]:
-    """Returns the results of `function`, and the product of `v` and its Jacobian.
-
-    v has the shape of the result; None for a result with one element."""
-    given = tuple(each.detach().requires_grad_() for each in _as_tuple(inputs))
-    with enable_grad():
-        outputs = function(*given)
-        gradients = grad(outputs, given, v, allow_unused=True)
-    gradients = tuple(_tenon.zeros_like(x) if g is None else g for g, x in zip(gradients, given))
-    return outputs, gradients[0] if isinstance(inputs, Tensor) else gradients
-
-
-def jacobian(function: Callable[..., Any], inputs: Any, create_graph: bool = False) -> Any:
-    """Returns the derivatives of each element of the result with respect to each element of each input.
-
-    A block has the shape of the result followed by the shape of the input. Several results or inputs give tuples.
-    create_graph records the computation, for higher derivatives.
-    """
-    given = tuple(each if create_graph and each.requires_grad else each.detach().requires_grad_() for each in _as_tuple(inputs))
-    with enable_grad():
-        outputs = function(*given)
-        single = isinstance(outputs, Tensor)
-        rows: list[Any] = []
-        for output in _as_tuple(outputs):
-            flat = _tenon.reshape(output, (-1,))
-            parts: list[list[Any]] = []
-            for i in range(flat.numel()):
-                found = grad(flat[i], given, retain_graph=True, create_graph=create_graph, allow_unused=True)
-                parts.append([_tenon.zeros_like(x) if g is None else g for g, x in zip(found, given)])
-            blocks = tuple(_tenon.reshape(_tenon.stack([part[j] for part in parts], 0), tuple(output.shape) + tuple(x.shape))
-                           for j, x in enumerate(given))
-            rows.append(blocks[0] if isinstance(inputs, Tensor) else blocks)
-    return rows[0] if single else tuple(rows)
-
-
-def hessian(function: Callable[..., Any], inputs: Any, create_graph: bool = False) -> Any:
-    """Returns the second derivatives of a function whose result has one element."""
-    def first(*args: Any) -> tuple[Any, ...]:
-        with enable_grad():
-            return grad(function(*args), args, create_graph=True)
-    if isinstance(inputs, Tensor):
-        return jacobian(lambda x: first(x)[0], inputs, create_graph)
-    return jacobian(first, inputs, create_graph)
 
 
 def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -463,6 +418,12 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return Checkpoint.apply(*flat)
 
 
-__all__ = ["Function", "FunctionCtx", "RemovableHandle", "backward", "checkpoint", "detect_anomaly", "enable_grad", "grad", "graph", "hessian", "inference_mode", "is_grad_enabled",
-           "is_inference_mode_enabled", "jacobian", "no_grad", "once_differentiable", "precision",
-           "saved_tensors_hooks", "set_grad_enabled", "vjp"]
+# ---- derivatives of functions ----
+
+from tenon.autograd import functional as functional  # noqa: E402
+from tenon.autograd.functional import hessian, jacobian, vjp  # noqa: E402
+from tenon.autograd.gradcheck import gradcheck, gradgradcheck  # noqa: E402
+
+__all__ = ["Function", "FunctionCtx", "RemovableHandle", "backward", "checkpoint", "detect_anomaly", "enable_grad", "functional", "grad", "gradcheck",
+           "gradgradcheck", "graph", "hessian", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "jacobian", "no_grad",
+           "once_differentiable", "precision", "saved_tensors_hooks", "set_grad_enabled", "vjp"]

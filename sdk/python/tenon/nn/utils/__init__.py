@@ -1,4 +1,4 @@
-"""Functions that training loops apply to all parameters together."""
+"""Functions of parameters: of all together, in training loops, and parameters that are computed from others."""
 
 from __future__ import annotations
 
@@ -7,6 +7,17 @@ from typing import Any, Iterable
 
 import tenon
 from tenon import Tensor
+from tenon.nn.utils import parametrizations as parametrizations
+from tenon.nn.utils import parametrize as parametrize
+from tenon.nn.utils import rnn as rnn
+from tenon.nn.utils.fusion import fuse_conv_bn_eval as fuse_conv_bn_eval
+from tenon.nn.utils.fusion import fuse_conv_bn_weights as fuse_conv_bn_weights
+from tenon.nn.utils.fusion import fuse_linear_bn_eval as fuse_linear_bn_eval
+from tenon.nn.utils.fusion import fuse_linear_bn_weights as fuse_linear_bn_weights
+from tenon.nn.utils.norms import remove_spectral_norm as remove_spectral_norm
+from tenon.nn.utils.norms import remove_weight_norm as remove_weight_norm
+from tenon.nn.utils.norms import spectral_norm as spectral_norm
+from tenon.nn.utils.norms import weight_norm as weight_norm
 
 
 def _gradients(parameters: Any) -> list[Tensor]:
