@@ -42,7 +42,7 @@ def encoded(state: Any) -> tuple[dict[str, Tensor], dict[str, str]]:
     """Returns the tensors by name, and the texts by name. Errors: TypeError for a value that a state does not hold."""
     writer = _Writer()
     tree = {"version": _VERSION, "state": writer.encode(state, ())}
-    return writer.tensors, {_KEY: json.dumps(tree, separators=(",", ":"))}
+    return writer.tensors, {_KEY: json.dumps(tree, separators=(",", ":"), allow_nan=False)}
 
 
 def decoded(path: str, tensors: dict[str, Tensor], texts: dict[str, str], device: Any) -> Any:

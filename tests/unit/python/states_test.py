@@ -5,6 +5,7 @@ usage: states_test.py OP_RUNNER (not used)"""
 import collections
 import importlib.util
 import io
+import json
 import math
 import os
 import pathlib
@@ -116,10 +117,12 @@ class States(InFolder):
         self.assertNotEqual(loaded["other"].sum().item(), 1000)
 
     def test_the_file_is_one_of_safetensors(self):
-        tenon.save({"net": {"w": tenon.ones(2)}, "steps": [tenon.zeros(1)]}, self.folder / "state.pt")
+        tenon.save({"net": {"w": tenon.ones(2)}, "steps": [tenon.zeros(1)], "best": math.inf}, self.folder / "state.pt")
         os.rename(self.folder / "state.pt", self.folder / "state.safetensors")
         tensors, texts = tenon.load(self.folder / "state.safetensors", metadata=True)
         self.assertEqual((sorted(tensors), list(texts)), (["net.w", "steps.0"], ["tenon.state"]))
+        tree = json.loads(texts["tenon.state"], parse_constant=self.fail)  # other readers of JSON know no infinity
+        self.assertEqual(tree, {"version": 1, "state": {"dict": {"net": {"dict": {"w": {"tensor": ["net.w"]}}}, "steps": [{"tensor": ["steps.0"]}], "best": {"float": "inf"}}}})
         tenon.save({"a": {"b": tenon.ones(2)}}, self.folder / "x.safetensors")
         os.rename(self.folder / "x.safetensors", self.folder / "x.bin")
         self.same(tenon.load(self.folder / "x.bin"), {"a.b": tenon.ones(2)})
@@ -299,13 +302,13 @@ class WithPyTorch(InFolder):
     def state(self):
         net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4))
         optimizer = torch.optim.AdamW(net.parameters())
-        schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=9)
+        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 9)
         net(torch.randn(2, 3)).sum().backward()
         optimizer.step()
         schedule.step()
         base = torch.arange(120.0).reshape(2, 3, 4, 5)
         dtypes = "float64 float32 float16 bfloat16 int64 int32 int16 int8 uint8 bool uint16 uint32 uint64 float8_e4m3fn float8_e5m2"
-        return {"net": net.state_dict(), "optimizer": optimizer.state_dict(), "schedule": {name: each for name, each in schedule.state_dict().items() if name != "_anneal_func_type"}, "parameter": net[0].weight,
+        return {"net": net.state_dict(), "optimizer": optimizer.state_dict(), "schedule": schedule.state_dict(), "parameter": net[0].weight,
                 "frozen": torch.nn.Parameter(torch.ones(2), False), "strided": [base, base.permute(3, 0, 2, 1), base[:, 1:, ::2, 3], base[1, 2], base[..., -1:], torch.ones(3, 1).expand(3, 5), base[:, :0], torch.tensor(3)],
                 "dtypes": [torch.tensor([0, 1, 0, 1, 1]).to(getattr(torch, name)) for name in dtypes.split() if hasattr(torch, name)],
                 "plain": [1, -2**80, 2.5, math.nan, None, True, "grüß", b"\x00\xff", (1,), {1: 2}, {3}, frozenset([4]), 1 + 2j, bytearray(b"x")], "count": collections.Counter("ab"), "ordered": collections.OrderedDict(b=1),

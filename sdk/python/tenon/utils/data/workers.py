@@ -208,8 +208,7 @@ class _Process:
         self._process.terminate()
 
     def close(self) -> None:
-        """Ends the process and waits for its end."""
-        self._process.terminate()
+        """Waits for the end of the process."""
         self._process.join(_PATIENCE)
         if self._process.is_alive():
             self._process.kill()
