@@ -149,9 +149,6 @@ class AgainstPyTorch(unittest.TestCase):
         for wrong in (lambda p, t: pieces(t)[1][-6], lambda p, t: t.TensorDataset(p.ones(2), p.ones(3)), lambda p, t: t.ConcatDataset([]), lambda p, t: t.Dataset()[0], lambda p, t: t.random_split(range(5), [2, 2]),
                       lambda p, t: t.random_split(range(5), [0.9, 0.9])):
             self.same(wrong)
-        import torch
-        if torch.__version__ >= "2":  # where an IterableDataset is abstract
-            self.same(lambda p, t: t.IterableDataset())
         for lengths in ([3, 7], [0.5, 0.3, 0.2], [0.33, 0.33, 0.34], [10]):
             self.same(lambda package, tools: [[len(each) for each in tools.random_split(range(10), lengths)], sorted(i for each in tools.random_split(range(10), lengths) for i in each.indices)])
 
@@ -262,6 +259,10 @@ class Loader(unittest.TestCase):
                 DataLoader([1, 2], **settings)
         with self.assertRaises(NotImplementedError):
             iter(data.Sampler())
+        with self.assertRaises(TypeError):
+            data.IterableDataset()
+        with self.assertRaisesRegex(AssertionError, "does not support IterableDataset"):
+            data.ConcatDataset([Stream(3)])
         self.assertEqual(data.Subset(range(10, 20), [3, 1, 5]).__getitems__([1, 0]), [11, 13])
 
     def test_batches_may_come_as_they_are_ready(self):

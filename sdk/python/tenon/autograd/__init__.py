@@ -391,8 +391,32 @@ def _as_tuple(value: Any) -> tuple[Any, ...]:
     return (value,) if isinstance(value, Tensor) else tuple(value)
 
 
+def _repeating(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a function whose later calls draw the random numbers of its first call."""
+    generator: Any = _tenon.default_generator
+    first: list[Any] = []
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        before = generator.get_state()
+        if not first:
+            first.append(before)
+            return function(*args, **kwargs)
+        generator.set_state(first[0])
+        try:
+            return function(*args, **kwargs)
+        finally:
+            generator.set_state(before)
+    return call
+
+
 def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Returns function(*args) without saving intermediate values for backward. Backward runs the function again."""
+    """Returns function(*args, **kwargs) without saving intermediate values for backward. Backward runs the function
+    again, with the same random numbers (except in a compiled function) and the same autocast block."""
+    from tenon.compiling import is_recording
+    return _checkpoint(function if is_recording() else _repeating(function), args, kwargs)
+
+
+def _checkpoint(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     from tenon.amp import like_now
     flat, function = [each for each in args if isinstance(each, Tensor)], like_now(function)
 

@@ -8,7 +8,7 @@ from programs import some
 
 
 # Programs that PyTorch 1.13 does not run.
-NEWER = {"assignment_by_arrays", "autocast_dtypes", "autocast_restores_after_an_error", "checkpointed", "compile_options", "compile_with_an_unknown_mode",
+NEWER = {"assignment_by_arrays", "autocast_dtypes", "autocast_restores_after_an_error", "checkpointed", "checkpointed_dropout", "compile_options", "compile_with_an_unknown_mode",
          "device_as_a_block", "scaled_step", "scaler_state", "unscale_twice", "update_without_a_step"}
 
 
@@ -377,6 +377,13 @@ def checkpointed(T):
     run = T.utils.checkpoint.checkpoint if hasattr(T, "utils") and hasattr(T.utils, "checkpoint") else T.autograd.checkpoint
     run(lambda a: a.sin() * a, x).sum().backward()
     return x.grad
+
+
+def checkpointed_dropout(T):
+    x = T.ones(100, requires_grad=True)
+    y = T.utils.checkpoint.checkpoint(lambda a: T.nn.functional.dropout(a, 0.5), x, use_reentrant=False)
+    y.sum().backward()
+    return bool(((y == 0) == (x.grad == 0)).all())
 
 
 def progress_text(T):
