@@ -150,7 +150,7 @@ def main():
         check_strings(folder, run, claim, refused)
         alone = run("run", model)
         claim("input 'x', f32[batch, 3], is random; --input x=FILE.npy gives it, --dim batch=N sets" in alone.stderr, "run without inputs: " + alone.stderr)
-        claim("mean" in alone.stdout, "run without inputs: " + alone.stdout)
+        claim("y: f32[1, 3]" in alone.stdout, "run without inputs: " + alone.stdout)
         refused(["must be f32[batch, 3], but f32[3, 4] was given"], "run", model, "--input", "x=random:3x4")
         refused(["The model has no input 'q'; its inputs are 'x'. Input 'x', f32[batch, 3], is missing.", "--input x=random"],
                 "run", model, "--input", "q=random")
