@@ -36,9 +36,11 @@ from tenon.amp import is_autocast_enabled as is_autocast_enabled
 from tenon._vmap import vmap as vmap
 from tenon.autograd import RemovableHandle
 from tenon.autograd import enable_grad as enable_grad
+from tenon.autograd import get_float32_matmul_precision as get_float32_matmul_precision
 from tenon.autograd import inference_mode as inference_mode
 from tenon.autograd import no_grad as no_grad
 from tenon.autograd import precision as precision
+from tenon.autograd import set_float32_matmul_precision as set_float32_matmul_precision
 from tenon.autograd import set_grad_enabled as set_grad_enabled
 from tenon.global_ import Placement, Sbp
 from tenon.profiling import profile as profile

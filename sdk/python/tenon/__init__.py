@@ -13,7 +13,7 @@ from tenon._functions import *
 from tenon._statistics import *
 from tenon import _absent, _later, _packages, _printing, autograd
 from tenon._printing import set_printoptions
-from tenon.autograd import enable_grad, inference_mode, no_grad, precision, set_grad_enabled
+from tenon.autograd import enable_grad, get_float32_matmul_precision, inference_mode, no_grad, precision, set_float32_matmul_precision, set_grad_enabled
 from tenon._control import cond, scan, while_loop
 from tenon._limits import finfo, iinfo
 from tenon.amp import autocast, get_autocast_dtype, is_autocast_enabled

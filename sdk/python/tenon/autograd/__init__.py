@@ -18,6 +18,7 @@ and off.
 from __future__ import annotations
 
 import functools
+import threading
 import weakref
 from typing import Any, Callable, TypeVar
 
@@ -98,6 +99,34 @@ class precision(_Decorator, _tenon._Precision):
 
     def _parameters(self) -> tuple[Any, ...]:
         return (self._name,)
+
+
+_MATMUL_PRECISIONS = {"highest": "stated", "high": "relaxed", "medium": "relaxed"}
+_matmul_precision = threading.local()
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Lets products of f32 on this thread round their factors, from now on: PyTorch's name for tenon.precision.
+
+    Args:
+        precision: "highest" does not round; "high" and "medium" allow bf16 or TF32, as tenon.precision("relaxed").
+
+    Errors: RuntimeError for another name.
+    """
+    chosen = _MATMUL_PRECISIONS.get(precision)
+    if chosen is None:
+        raise _tenon.InvalidArgument(f"set_float32_matmul_precision: there is no precision {precision!r}; it may be {', '.join(_MATMUL_PRECISIONS)}.")
+    before = getattr(_matmul_precision, "block", None)
+    if before is not None:
+        before.__exit__(None, None, None)
+    _matmul_precision.name, _matmul_precision.block = precision, _tenon._Precision(chosen)
+    _matmul_precision.block.__enter__()
+
+
+def get_float32_matmul_precision() -> str:
+    """Returns the name that set_float32_matmul_precision got on this thread; at first "highest"."""
+    name: str = getattr(_matmul_precision, "name", "highest")
+    return name
 
 
 def _bare_decorator(cls: Any) -> Any:
@@ -281,6 +310,38 @@ class detect_anomaly(_tenon._Anomaly):
         super().__init__(_called_from)
 
 
+_anomaly = threading.local()
+
+
+class set_detect_anomaly:
+    """Turns detect_anomaly on or off for this thread, from now on or until the end of the `with` block.
+
+    Args:
+        mode: True turns it on; False turns off what an earlier call turned on.
+        check_nan: must be True.
+    """
+
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        if not check_nan:
+            raise _tenon.Unsupported("set_detect_anomaly: check_nan=False is not supported; NaN in backward is always found.")
+        self._end()
+        if mode:
+            _anomaly.block = detect_anomaly()
+            _anomaly.block.__enter__()
+
+    @staticmethod
+    def _end() -> None:
+        block, _anomaly.block = getattr(_anomaly, "block", None), None
+        if block is not None:
+            block.__exit__(None, None, None)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: Any) -> None:
+        self._end()
+
+
 Tensor.register_hook = _register_hook  # type: ignore[method-assign]
 Tensor.register_post_accumulate_grad_hook = _register_post_accumulate_grad_hook  # type: ignore[method-assign]
 
@@ -448,6 +509,7 @@ from tenon.autograd import functional as functional  # noqa: E402
 from tenon.autograd.functional import hessian, jacobian, vjp  # noqa: E402
 from tenon.autograd.gradcheck import gradcheck, gradgradcheck  # noqa: E402
 
-__all__ = ["Function", "FunctionCtx", "RemovableHandle", "backward", "checkpoint", "detect_anomaly", "enable_grad", "functional", "grad", "gradcheck",
-           "gradgradcheck", "graph", "hessian", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "jacobian", "no_grad",
-           "once_differentiable", "precision", "saved_tensors_hooks", "set_grad_enabled", "vjp"]
+__all__ = ["Function", "FunctionCtx", "RemovableHandle", "backward", "checkpoint", "detect_anomaly", "enable_grad", "functional",
+           "get_float32_matmul_precision", "grad", "gradcheck", "gradgradcheck", "graph", "hessian", "inference_mode", "is_grad_enabled",
+           "is_inference_mode_enabled", "jacobian", "no_grad", "once_differentiable", "precision", "saved_tensors_hooks", "set_detect_anomaly",
+           "set_float32_matmul_precision", "set_grad_enabled", "vjp"]

@@ -118,6 +118,24 @@ def deterministic(T):
     return [on, T.are_deterministic_algorithms_enabled()]
 
 
+def precisions_of_products(T):
+    before = T.get_float32_matmul_precision()
+    names = []
+    for name in ("high", "medium", "highest"):
+        T.set_float32_matmul_precision(name)
+        names.append(T.get_float32_matmul_precision())
+    return [before, names, T.ones(3, 3) @ T.ones(3, 3)]
+
+
+def anomalies_from_now_on(T):
+    with T.autograd.set_detect_anomaly(True):
+        x = T.ones(2, requires_grad=True)
+        (x * 2).sum().backward()
+    T.autograd.set_detect_anomaly(True)
+    T.autograd.set_detect_anomaly(False)
+    return x.grad
+
+
 def memory_formats(T):
     x = some(T, 1, 2, 3, 3)
     return [x.to(memory_format=T.channels_last), x.contiguous(memory_format=T.channels_last).stride(1), x.contiguous().stride(1)]
