@@ -79,6 +79,8 @@ bool CastArguments::cast(const DynamicOp& op, PyObject* const* args, size_t coun
 
 void add_autocast(nb::module_& m) {
   m.def("_set_autocast_policies", &set_policies, nb::arg("narrow"), nb::arg("full"));
+  m.def("_autocast_dtype",
+        [] { return autocast_dtype == DType::none ? nb::object(nb::none()) : dtype_object(autocast_dtype); });
   m.def(
       "_set_autocast_dtype",
       [](nb::handle dtype) {

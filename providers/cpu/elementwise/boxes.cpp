@@ -28,7 +28,7 @@ BoxCopy::BoxCopy(int32_t size, int32_t rank, const int64_t* dims, const int64_t*
     : level_(level), rows_(short_rows(level, size)), elements_(move_elements(size)) {
   copy_.size = size;
   copy_.rank = 1;
-  copy_.dims[0] = 1;  // without the steps along the first axis
+  copy_.dims[0] = 1;  // one step along the first axis; run() multiplies by the number of steps
   copy_.dst_strides[0] = dst_strides[0];
   copy_.src_strides[0] = src_strides[0];
   for (int32_t axis = 1; axis < rank; ++axis) {
@@ -130,7 +130,7 @@ void Boxes::compute_gaps(int64_t length) {
     stride = own;
     ++sources;
   }
-  if (sources < 2 || plan_.fault_operand != 0 || stride < length || 2 * stride > 3 * length) return;
+  if (sources < 2 || plan_.fault_operand != 0 || stride < length || 2 * stride > 3 * length || stride > most_) return;
   steps_ = std::min(steps_, most_ / stride);
   computed_ = stride;
   gap_ = stride - length;

@@ -33,7 +33,7 @@ class BoxCopy {
 
  private:
   StridedCopy copy_;      // its axes are merged
-  int64_t per_step_ = 1;  // length of its first axis for each step along the first axis of the box
+  int64_t per_step_ = 1;  // the length of copy_'s first axis per step along the first axis of the box
   SimdLevel level_{};
   ShortRows rows_;
   ConvertFunction elements_ = nullptr;
@@ -67,7 +67,7 @@ class Boxes {
   MapContext context_;
   StreamCopy stream_;
   int64_t most_ = block_bytes;  // elements of a block
-  int32_t axis_ = 0;            // the outer axis of the boxes
+  int32_t axis_ = 0;            // the outer axis: a box is a part of it, and has all axes after it whole
   int64_t steps_ = 1;           // steps of a whole box along it
   int64_t tail_ = 1;            // elements of a step
   int64_t computed_ = 1;        // results of a step
@@ -80,7 +80,7 @@ class Boxes {
   BoxCopy gathers_[map_max_operands];         // copy the sources to blocks
   BoxCopy repeats_;                           // copies the results to a contiguous block
   BoxCopy scatters_;                          // copies the results to the destination
-  bool constant_[map_max_operands] = {};      // the source is the same in all boxes
+  bool constant_[map_max_operands] = {};      // True if all boxes read the same elements of the source
   const void* ready_[map_max_operands] = {};  // the elements of a constant source
   // Blocks that hold elements in the types of the operands, and in the types of the kernel. The first block of each
   // array holds results.

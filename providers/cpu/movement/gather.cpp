@@ -244,7 +244,7 @@ class GatherPrimitive final : public ep_primitive {
     return positions;
   }
 
-  // True if INDICES are a list of equal steps within the axis, as in a flip; the gather is then a copy.
+  // True if INDICES go through the axis in equal steps, as in a flip. The gather is then a strided copy.
   bool rises_evenly(const OperandShape& indices, const char* base, int64_t length, int64_t* out_first,
                     int64_t* out_step) const {
     if (indices.rank > 1) return false;

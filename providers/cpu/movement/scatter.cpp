@@ -135,7 +135,7 @@ class ScatterPrimitive final : public ep_primitive {
 
  private:
   static constexpr int64_t fewest_lanes = 64;  // with fewer lanes, positions are divided among threads
-  static constexpr int64_t short_strip = 16;   // such strips cost more than their updates
+  static constexpr int64_t short_strip = 16;   // starting a shorter strip costs more than its updates
 
   OperandShape shape(const ep_shape* shapes, int32_t i) const {
     return shape_of(desc_.operands[i], shapes, static_cast<uint32_t>(i));
@@ -485,7 +485,7 @@ class ScatterPrimitive final : public ep_primitive {
     }
   }
 
-  // Applies slices of updates. Threads divide the lanes if there are many, else ranges of positions.
+  // Applies slices of updates. Each thread takes some of the lanes if there are many, else a range of positions.
   void by_slices(const ep_launch& launch, const Walk& walk, BadIndex* bad, char* to) const {
     const int64_t inner = walk.inner.count(), lanes = walk.outer.count() * inner, along = walk.along.count();
     const bool by_lane = lanes >= fewest_lanes;
@@ -585,7 +585,7 @@ class ScatterPrimitive final : public ep_primitive {
     return axes;
   }
 
-  // Applies single updates. Threads divide the lanes if there are many, else ranges of positions.
+  // Applies single updates. Each thread takes some of the lanes if there are many, else a range of positions.
   void by_strips(const ep_launch& launch, const Walk& walk, BadIndex* bad, char* to) const {
     const StripAxes axes = strip_axes(walk);
     Strip model{};
@@ -640,7 +640,8 @@ class ScatterPrimitive final : public ep_primitive {
     });
   }
 
-  // Applies updates by coordinates. Threads divide the lanes if there are many, else ranges of the first coordinate.
+  // Applies updates by coordinates. Each thread takes some of the lanes if there are many, else a range of the first
+  // coordinate.
   void by_coordinates(const ep_launch& launch, const OperandShape& whole, BadIndex* bad, char* to) const {
     const OperandShape updates = shape(launch.shapes, updates_);
     const OperandShape indices = shape(launch.shapes, indices_);

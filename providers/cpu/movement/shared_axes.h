@@ -56,7 +56,7 @@ struct SharedAxes {
     }
     return rank == 0 ? sum : sum + steps[0] * index;
   }
-  // The length of the last axis, and its steps; 1 and no steps if there is no axis.
+  // The length and the steps of the last axis. Without an axis the length is 1 and the steps are 0.
   int64_t last_dim() const { return rank == 0 ? 1 : dims[rank - 1]; }
   Steps last_steps() const { return rank == 0 ? Steps() : steps[rank - 1]; }
 };

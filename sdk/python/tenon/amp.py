@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 import math
-import threading
 from typing import Any
 
 import tenon
@@ -35,13 +34,14 @@ _tenon._set_autocast_policies(list(_NARROW), list(_FULL))
 _DTYPES = (tenon.float16, tenon.bfloat16, tenon.float32)
 
 
-class _Block(threading.local):
+class _Block:
     """The innermost autocast block of a thread. Compiled functions compare its dtype."""
 
-    dtype: Any = None
+    @property
+    def dtype(self) -> Any:
+        return _tenon._autocast_dtype()
 
     def set(self, dtype: Any) -> None:
-        self.dtype = dtype
         _tenon._set_autocast_dtype(dtype)
 
 

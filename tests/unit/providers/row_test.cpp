@@ -184,6 +184,14 @@ std::vector<ep_primitive_desc> layouts(int32_t kind, int32_t dst_dtype, const st
           return strided(role, dtype, {120, n}, {n + 1, 1});
         });
   }
+  // Rows whose gaps do not fit a block of 64-bit elements.
+  add(
+      [&] {
+        return strided(EP_ROLE_DST, dst_dtype, {5, 400}, {801, 2});
+      },
+      [&](int32_t role, int32_t dtype, size_t) {
+        return strided(role, dtype, {5, 400}, {600, 1});
+      });
   add(
       [&] {
         return dense(EP_ROLE_DST, dst_dtype, {5, 4, 30, 2});

@@ -290,7 +290,8 @@ class Independent(Distribution):
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         if self.reinterpreted_batch_ndims > 0:
-            raise NotImplementedError("Enumeration over cartesian product is not implemented")
+            raise tenon.Unsupported("enumerate_support: the support of an Independent has all combinations of its elements, whose number "
+                                    "grows exponentially; enumerate base_dist, whose elements are apart.")
         return self.base_dist.enumerate_support(expand)
 
     def __repr__(self) -> str:
