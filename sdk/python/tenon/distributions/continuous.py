@@ -80,11 +80,6 @@ class LogNormal(Distribution):
         self.base_dist = Normal(loc, scale, validate_args)
         super().__init__(self.base_dist.batch_shape, validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = super().expand(batch_shape, _instance)
-        made.base_dist = self.base_dist.expand(batch_shape)
-        return made
-
     @property
     def loc(self) -> Tensor:
         """The mean of the logarithm."""
@@ -142,11 +137,6 @@ class HalfNormal(Distribution):
         super().__init__(self.base_dist.batch_shape, validate_args=validate_args)
 
     _parameters = {"scale": 0}
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = super().expand(batch_shape, _instance)
-        made.base_dist = self.base_dist.expand(batch_shape)
-        return made
 
     @property
     def mean(self) -> Tensor:

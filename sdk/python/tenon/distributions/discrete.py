@@ -226,11 +226,6 @@ class OneHotCategorical(Distribution):
         self._categorical = Categorical(probs, logits, validate_args)
         super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = super().expand(batch_shape, _instance)
-        made._categorical = self._categorical.expand(batch_shape)
-        return made
-
     @property
     def probs(self) -> Tensor:
         """The probabilities."""

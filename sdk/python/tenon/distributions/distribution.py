@@ -133,14 +133,16 @@ class Distribution:
         return shape_of(sample_shape) + self._batch_shape + self._event_shape
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        """Returns the distribution with its parameters expanded to another batch_shape."""
+        """Returns the distribution with its parameters, and the distributions that it is made of, expanded to another
+        batch_shape."""
         shape = shape_of(batch_shape)
         made = object.__new__(type(self)) if _instance is None else _instance
         made.__dict__.update(self.__dict__)
-        for name, axes in self._parameters.items():
-            if name in self.__dict__:
-                held = self.__dict__[name]
-                made.__dict__[name] = held.expand(shape + tuple(held.shape[held.ndim - axes:]))
+        for name, held in self.__dict__.items():
+            if isinstance(held, Distribution):
+                made.__dict__[name] = held.expand(shape)
+            elif name in self._parameters:
+                made.__dict__[name] = held.expand(shape + tuple(held.shape[held.ndim - self._parameters[name]:]))
         made._batch_shape = shape
         return made
 
