@@ -73,7 +73,7 @@ class _State:
         try:
             return json.dumps(value)
         except TypeError:
-            raise TypeError(f"{self.caller}: '{name or 'the object'}' is a {type(value).__name__}; only Tensors, numbers, texts, lists and dicts "
+            raise TypeError(f"{self.caller}: {repr(name) if name else 'the object'} is a {type(value).__name__}; only Tensors, numbers, texts, lists and dicts "
                             "of these, and objects with a state_dict are saved.") from None
 
     def _inside(self, container: Any, name: str, items: Any) -> None:

@@ -101,7 +101,7 @@ class _Writer:
             return {"generator": list(value.get_state())}
         if numpy and isinstance(value, (numpy.ndarray, numpy.generic)) and value.dtype.kind in _ARRAY_KINDS and kind is not numpy.ma.MaskedArray:
             return {"array" if isinstance(value, numpy.ndarray) else "scalar": [value.dtype.str, list(value.shape), self._add_bytes(value.tobytes(), path)]}
-        raise TypeError(f"save(): '{_text(path) or 'the object'}' is a {kind.__module__}.{kind.__qualname__}. " + _advice(value))
+        raise TypeError(f"save(): {repr(_text(path)) if path else 'the object'} is a {kind.__module__}.{kind.__qualname__}. " + _advice(value))
 
     def _items(self, items: Any, path: tuple[Any, ...]) -> list[Any]:
         return [self.encode(each, (*path, i)) for i, each in enumerate(items)]

@@ -19,7 +19,7 @@ def _flat(value, name, tensors):
         for key, each in value.items():
             _flat(each, f"{name}{_SEPARATOR}{key}" if name else str(key), tensors)
     else:
-        raise TypeError(f"save(): '{name or 'the object'}' is a {type(value).__name__}; only Tensors and dicts of Tensors by name are saved in this "
+        raise TypeError(f"save(): {repr(name) if name else 'the object'} is a {type(value).__name__}; only Tensors and dicts of Tensors by name are saved in this "
                         "format. A file with another ending, such as .pt, takes whole states.")
 
 

@@ -146,7 +146,7 @@ class States(InFolder):
         net = nn.Linear(2, 2)
         itself = []
         itself.append(itself)
-        for state, text in ((net, r"'the object' is a tenon\.nn\.linear\.Linear\. Save its state_dict\(\), and give the loaded one to load_state_dict\(\)"),
+        for state, text in ((net, r"the object is a tenon\.nn\.linear\.Linear\. Save its state_dict\(\), and give the loaded one to load_state_dict\(\)"),
                             ({"a": [optim.SGD(net.parameters())]}, r"'a\.0' is a tenon\.optim\.sgd\.SGD\. Save its state_dict"), ({"f": len}, "'f' is a builtins.builtin_function_or_method. A state holds"),
                             ({"p": Point(1, 2)}, "'p' is a .*Point"), ({object(): 1}, "is a builtins.object"), ({"x": np.array([object()])}, "'x' is a numpy.ndarray")):
             with self.assertRaisesRegex(TypeError, text):
