@@ -52,6 +52,14 @@ ep_status device_count(ep_plugin*, uint32_t* out_count, ep_error**) {
   return EP_STATUS_OK;
 }
 
+// Reads the setting, and limits oneDNN to it. This comes first: oneDNN takes no limit after it was asked for its
+// instructions.
+ep_status choose_simd_level(const ep_host* host, SimdLevel* out, ep_error** error) {
+  if (const ep_status status = read_simd_level(host, out, error); status != EP_STATUS_OK) return status;
+  if (*out != best_simd_level()) limit_instructions(*out);
+  return EP_STATUS_OK;
+}
+
 ep_status device_info(ep_plugin* plugin, uint32_t index, ep_device_info* out_info, ep_error** error) {
   if (const ep_status status = check_index(plugin->host, "cpu", 1, index, error); status != EP_STATUS_OK) return status;
   std::call_once(plugin->described, [plugin] {
@@ -65,7 +73,9 @@ ep_status device_info(ep_plugin* plugin, uint32_t index, ep_device_info* out_inf
   info.device_class = EP_DEVICE_CLASS_CPU;
   info.flags = EP_DEVICE_FLAG_SYNCHRONOUS;
   info.dtypes = every_dtype;
-  if (has_bf16_products()) info.flushed_dtypes = UINT64_C(1) << EP_DTYPE_bf16;
+  SimdLevel level{};
+  const bool known = choose_simd_level(plugin->host, &level, nullptr) == EP_STATUS_OK;  // device_open says the error
+  if (known && level == SimdLevel::avx3 && has_bf16_products()) info.flushed_dtypes = UINT64_C(1) << EP_DTYPE_bf16;
   info.native_memory = EP_HANDLE_HOST_POINTER;
   for (int64_t& part : info.pci) part = -1;
   info.threads = static_cast<uint32_t>(thread_limit(plugin->host));
@@ -82,8 +92,7 @@ ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_device,
   const ep_host* host = plugin->host;
   if (const ep_status status = check_index(host, "cpu", 1, index, error); status != EP_STATUS_OK) return status;
   SimdLevel level{};
-  if (const ep_status status = read_simd_level(host, &level, error); status != EP_STATUS_OK) return status;
-  if (level != best_simd_level()) limit_instructions(level);
+  if (const ep_status status = choose_simd_level(host, &level, error); status != EP_STATUS_OK) return status;
   switch_off_primitive_cache();
   *out_device = make<OpenDevice>(host, host, level, thread_limit(host));
   fill(out_ops, device_ops());

@@ -37,6 +37,7 @@ def unknown_arguments_are_refused_by_name(dev):
         text = dev.run(command, argument, code=2)
         claim(argument in text and "== build" not in text, f"./dev {words}: {text}")
     claim("'soon' is not a number of seconds" in dev.run("fuzz", "soon", code=2), "a number is a number")
+    claim("'soon' is not a number of minutes" in dev.run("test", "--minutes", "soon", code=2), "so are minutes")
     claim("'7' is one argument too many" in dev.run("fuzz", "5", "7", code=2), "and one of them will do")
     claim("'core' is not a file." in dev.run("lint", "core", code=2), "a folder is not a file")
     claim("there is no picture 'nothing.png'." in dev.run("demo", "--device", "cpu", "nothing.png", code=2), "a picture is a file")

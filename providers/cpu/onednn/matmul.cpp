@@ -90,6 +90,28 @@ Tiling tiling_of(const ep_primitive_desc& desc) {
   return tiling;
 }
 
+constexpr int64_t divided_from = 10'000;  // nanoseconds of work
+
+// About one tile for each thread: of whole matrices, else along the rows, or first along the columns if they are many.
+Tiling tiles_for_threads(const ep_primitive_desc& desc, int64_t threads) {
+  const ep_operand_desc& dst = desc.operands[0];
+  Tiling tiling;
+  tiling.axis_of = axis_of;
+  const auto divide = [&](int32_t axis, int64_t step, int64_t least) {
+    const int64_t dim = dst.dims[axis], share = (dim + threads - 1) / threads;
+    const int64_t length = std::min(dim, std::max(least, (share + step - 1) / step * step));
+    tiling.lengths[static_cast<size_t>(axis)] = length;
+    threads /= (dim + length - 1) / length;
+  };
+  for (int32_t axis = 0; axis < dst.rank - 2; ++axis) divide(axis, 1, 1);
+  const int32_t rows = dst.rank - 2, columns = dst.rank - 1;
+  const bool is_wide = dst.dims[columns] >= 2 * dst.dims[rows];
+  if (is_wide) divide(columns, 24, 48);  // oneDNN's kernels compute 24 columns of 4 rows
+  divide(rows, 4, 16);
+  if (!is_wide) divide(columns, 24, 48);
+  return tiling;
+}
+
 // True if the bits of a product depend on the number of threads: oneDNN's products of f32 before AVX-512 compute the
 // rows at the edge of a thread's block in another order, and share long sums among threads (calc_nthr_nocopy_* of its
 // gemm_utils.cpp).
@@ -212,13 +234,22 @@ Refusal make_product(ep_device& device, const ep_primitive_desc& original, bool 
   merge_batch(&given);
   const ep_primitive_desc desc = rounds ? with_rounded_factors(given) : given;
   const int32_t rank = desc.operands[0].rank;
-  const bool alone = (desc.flags & EP_PRIMITIVE_FLAG_DETERMINISTIC) != 0 && depends_on_threads(device, desc);
-  const int64_t nanoseconds = alone ? 0 : work_of(desc) / work_per_nanosecond;
-  if (work_of(desc) / work_per_nanosecond >= tiled_from) {
+  const bool deterministic = (desc.flags & EP_PRIMITIVE_FLAG_DETERMINISTIC) != 0;
+  const bool varies = depends_on_threads(device, desc);
+  const int64_t work = work_of(desc) / work_per_nanosecond;
+  const MakeTile make_tile = rounds ? &RelaxedMatmul::make : &OneDnnMatmul::make;
+  if (work >= tiled_from) {
     if (const Tiling tiling = tiling_of(desc); tiling.cuts(desc)) {
-      return make_tiles(device, given, tiling, rounds ? &RelaxedMatmul::make : &OneDnnMatmul::make, out, info);
+      return make_tiles(device, given, tiling, make_tile, out, info);
     }
   }
+  // A launch may get fewer threads than the device has, and shall give the same bits.
+  if (varies && !deterministic && device.threads > 1 && work >= divided_from) {
+    if (const Tiling tiling = tiles_for_threads(desc, device.threads); tiling.cuts(desc)) {
+      return make_tiles_beside(device, given, tiling, work, make_tile, out, info);
+    }
+  }
+  const int64_t nanoseconds = varies && (deterministic || work < divided_from) ? 0 : work;
   const OpenMpWidth width(nanoseconds >= 3000 ? device.threads : 1);
   const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
   Program program(engine);

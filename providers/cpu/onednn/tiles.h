@@ -1,5 +1,6 @@
-// Long matmuls and convolutions, which oneDNN computes without a stop: over tiles of the result, one after the other,
-// so that a launch can stop between two of them.
+// Matmuls and convolutions in tiles of the result. Tiles of long work are computed one after the other, so that a
+// launch can stop between two of them. Tiles beside each other are computed by one thread each, so that no bit of the
+// result depends on the number of threads that a launch gets.
 #pragma once
 
 #include <array>
@@ -23,9 +24,14 @@ struct Tiling {
 constexpr int64_t tiled_from = 300'000'000;
 constexpr int64_t tile_work = 100'000'000;
 
+using MakeTile = Refusal (*)(ep_device&, const ep_primitive_desc&, ep_primitive**, ep_primitive_info&);
+
 // A primitive of `tiling`'s tiles of `desc`, each of them made by `make`. It packs no operand.
-Refusal make_tiles(ep_device& device, const ep_primitive_desc& desc, const Tiling& tiling,
-                   Refusal (*make)(ep_device&, const ep_primitive_desc&, ep_primitive**, ep_primitive_info&),
+Refusal make_tiles(ep_device& device, const ep_primitive_desc& desc, const Tiling& tiling, MakeTile make,
                    ep_primitive** out, ep_primitive_info& info);
+
+// The same with tiles beside each other, which take `nanoseconds` together. `make` gets a deterministic descriptor.
+Refusal make_tiles_beside(ep_device& device, const ep_primitive_desc& desc, const Tiling& tiling, int64_t nanoseconds,
+                          MakeTile make, ep_primitive** out, ep_primitive_info& info);
 
 }  // namespace tenon::provider::cpu
