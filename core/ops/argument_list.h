@@ -22,7 +22,7 @@ class TENON_API ArgumentList {
 
   // `result` in the form that Signature::invoke returns: a list of one; an empty list if `one` has received it.
   [[gnu::always_inline]] TensorList one(Tensor result) const {
-    if (one_ == nullptr) return {std::move(result)};
+    if (one_ == nullptr) return list_of(std::move(result));
     one_->emplace(std::move(result));
     return {};
   }
@@ -48,6 +48,8 @@ class TENON_API ArgumentList {
   std::string_view text(size_t i) const { return *values_[i]->get<std::string>(); }
 
  private:
+  static TensorList list_of(Tensor result);
+
   std::span<const Value* const> values_;
   std::optional<Tensor>* one_;
 };

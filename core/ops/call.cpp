@@ -232,6 +232,12 @@ std::string_view Value::type_name() const {
   return foreign == nullptr ? names[held_.index()] : foreign->type;
 }
 
+TensorList ArgumentList::list_of(Tensor result) {
+  TensorList list;
+  list.push_back(std::move(result));
+  return list;
+}
+
 Scalar ArgumentList::scalar(size_t i) const {
   const Value& value = *values_[i];
   if (const bool* flag = value.get<bool>()) return Scalar(*flag);

@@ -30,7 +30,12 @@ int32_t thread_limit(const ep_host* host) { return std::max(host->thread_limit(h
 
 // Reads the setting `simd`. Default: the best level of this processor.
 ep_status read_simd_level(const ep_host* host, SimdLevel* out_level, ep_error** error) {
-  const SimdLevel best = best_simd_level();
+  const SimdLevel best = best_simd_level(), least = least_simd_level();
+  if (best < least) {
+    return fail_with_remedy(host, error, EP_STATUS_UNSUPPORTED, "Build it with -DTENON_CPU_TARGETS=all.",
+                            "This build of provider cpu needs a processor with '%s'; this one has up to '%s'.",
+                            simd_level_name(least).data(), simd_level_name(best).data());
+  }
   ep_string text{};
   if (host->config_get(host, to_ep_string("simd"), &text) != EP_STATUS_OK) {
     *out_level = best;
@@ -42,6 +47,11 @@ ep_status read_simd_level(const ep_host* host, SimdLevel* out_level, ep_error** 
                             "Set simd to baseline, avx2 or avx3, or leave it out.",
                             "The setting simd of provider cpu is '%.*s'; this processor has up to '%s'.",
                             static_cast<int>(text.size), text.data, simd_level_name(best).data());
+  }
+  if (*level < least) {
+    return fail_with_remedy(host, error, EP_STATUS_INVALID_ARGUMENT, "Build provider cpu with -DTENON_CPU_TARGETS=all.",
+                            "The setting simd of provider cpu is '%.*s'; this build has nothing below '%s'.",
+                            static_cast<int>(text.size), text.data, simd_level_name(least).data());
   }
   *out_level = *level;
   return EP_STATUS_OK;

@@ -164,6 +164,12 @@ Refusal why_not_dtypes(const ep_primitive_desc& desc) {
   }
   if (factors == EP_DTYPE_f32) return {};
   if (!has_bf16_products()) return Refusal::because("bf16 needs avx512_core_bf16");
+  // The kernels of oneDNN 2.6 for AMX end in an illegal instruction for some products of these lengths, such as
+  // 70 x 63 x 2.
+  const int64_t length = operand(desc, EP_ROLE_SRC)->dims[desc.operands[0].rank - 1];
+  if (has_tiles() && length % 64 == 63) {
+    return Refusal::because("oneDNN's tiles of bf16 may fail for sums of %lld", static_cast<long long>(length));
+  }
   if (dtype == EP_DTYPE_f32) return {};
   if (post_op_count(desc) != desc.epilogue_count)
     return Refusal::because("oneDNN has no post-op for an epilogue over bf16");

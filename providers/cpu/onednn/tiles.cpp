@@ -98,7 +98,7 @@ class TiledPrimitive : public ep_primitive {
   bool beside_;
   Tail tail_;  // runs over the whole result, since a tile may have gaps
   int64_t nanoseconds_;
-  uint64_t workspace_;  // of one tile, a multiple of 256
+  uint64_t workspace_;  // bytes for one tile, a multiple of 256
 };
 
 // The descriptor of the tile that begins at `begin` and is `lengths` long, without the epilogues of a Tail, and where

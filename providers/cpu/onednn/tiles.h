@@ -30,7 +30,8 @@ using MakeTile = Refusal (*)(ep_device&, const ep_primitive_desc&, ep_primitive*
 Refusal make_tiles(ep_device& device, const ep_primitive_desc& desc, const Tiling& tiling, MakeTile make,
                    ep_primitive** out, ep_primitive_info& info);
 
-// The same with tiles beside each other, which take `nanoseconds` together. `make` gets a deterministic descriptor.
+// A primitive whose tiles are computed beside each other, in about `nanoseconds` on one thread. `make` gets a
+// deterministic descriptor.
 Refusal make_tiles_beside(ep_device& device, const ep_primitive_desc& desc, const Tiling& tiling, int64_t nanoseconds,
                           MakeTile make, ep_primitive** out, ep_primitive_info& info);
 

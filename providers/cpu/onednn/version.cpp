@@ -15,6 +15,11 @@ dnnl::primitive_desc_base make(const dnnl::engine& engine, const dnnl::primitive
   return {};
 }
 
+bool has_instructions(dnnl::cpu_isa wanted) {
+  const auto bits = static_cast<unsigned>(wanted);  // a bit set
+  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & bits) == bits;
+}
+
 }  // namespace
 
 std::string onednn_version() {
@@ -23,8 +28,12 @@ std::string onednn_version() {
 }
 
 bool has_bf16_products() {
-  constexpr auto wanted = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);  // a bit set
-  static const bool has = (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
+  static const bool has = has_instructions(dnnl::cpu_isa::avx512_core_bf16);
+  return has;
+}
+
+bool has_tiles() {
+  static const bool has = has_instructions(dnnl::cpu_isa::avx512_core_amx);
   return has;
 }
 

@@ -15,6 +15,9 @@ std::string onednn_version();
 // True if the processor has an instruction that multiplies pairs of bf16 and adds them in f32.
 bool has_bf16_products();
 
+// True if oneDNN uses AMX for bf16.
+bool has_tiles();
+
 // Limits oneDNN to the instructions of `level`. oneDNN has one limit per process, and none is accepted after its first
 // use. If DNNL_MAX_CPU_ISA is set, that limit stays.
 void limit_instructions(SimdLevel level);

@@ -13,6 +13,16 @@ SimdLevel best_simd_level() {
   return SimdLevel::baseline;
 }
 
+SimdLevel least_simd_level() {
+#if HWY_STATIC_TARGET == HWY_AVX3
+  return SimdLevel::avx3;
+#elif HWY_STATIC_TARGET == HWY_AVX2
+  return SimdLevel::avx2;
+#else
+  return SimdLevel::baseline;
+#endif
+}
+
 std::string_view simd_level_name(SimdLevel level) {
   switch (level) {
     case SimdLevel::baseline: return "baseline";

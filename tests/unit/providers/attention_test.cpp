@@ -135,7 +135,7 @@ class AttentionBlocks : public testing::TestWithParam<const char*> {
 
 TEST_P(AttentionBlocks, EqualsLoopsInDouble) {
   const std::unique_ptr<OpenProvider> cpu = open_on_target(GetParam());
-  if (cpu == nullptr) GTEST_SKIP() << "this processor has no " << GetParam();
+  if (cpu == nullptr) GTEST_SKIP() << "this processor or build has no " << GetParam();
   for (const int32_t dtype : {EP_DTYPE_f64, EP_DTYPE_f32, EP_DTYPE_f16, EP_DTYPE_bf16}) {
     for (const bool causal : {false, true}) {
       for (const bool turned : {false, true}) {

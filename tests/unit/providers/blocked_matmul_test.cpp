@@ -118,7 +118,7 @@ constexpr int32_t every_dtype[] = {EP_DTYPE_f64, EP_DTYPE_f32, EP_DTYPE_f16, EP_
 class BlockedMatmul : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    if (open_on_target(GetParam()) == nullptr) GTEST_SKIP() << "this processor has no " << GetParam();
+    if (open_on_target(GetParam()) == nullptr) GTEST_SKIP() << "this processor or build has no " << GetParam();
     for (const int32_t threads : {1, 2, 5}) {
       cpus_.push_back(std::make_unique<OpenProvider>("cpu", Settings{{"simd", GetParam()}}, threads));
     }

@@ -61,7 +61,7 @@ class Cast : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     cpu_ = open_on_target(GetParam());
-    if (cpu_ == nullptr) GTEST_SKIP() << "this processor has no " << GetParam();
+    if (cpu_ == nullptr) GTEST_SKIP() << "this processor or build has no " << GetParam();
   }
 
   static std::vector<char> source(DType from) {

@@ -91,7 +91,7 @@ class ConstantMatmul : public testing::TestWithParam<const char*> {
 
 TEST_P(ConstantMatmul, EqualsDoubleLoops) {
   const std::unique_ptr<OpenProvider> cpu = open_on_target(GetParam());
-  if (cpu == nullptr) GTEST_SKIP() << "this processor has no " << GetParam();
+  if (cpu == nullptr) GTEST_SKIP() << "this processor or build has no " << GetParam();
   for (const int32_t dtype : {EP_DTYPE_f32, EP_DTYPE_bf16}) {
     for (const int64_t m : {1, 2, 5, 16, 33}) {
       for (const int64_t n : {1, 31, 64, 100}) {
@@ -109,7 +109,7 @@ TEST_P(ConstantMatmul, EqualsDoubleLoops) {
 
 TEST_P(ConstantMatmul, RunsEpiloguesOverTheResult) {
   const std::unique_ptr<OpenProvider> cpu = open_on_target(GetParam());
-  if (cpu == nullptr) GTEST_SKIP() << "this processor has no " << GetParam();
+  if (cpu == nullptr) GTEST_SKIP() << "this processor or build has no " << GetParam();
   for (const int64_t k : {96, 3100}) compare(*cpu, {16, 80, k, false, true}, EP_DTYPE_f32, true);
 }
 

@@ -36,7 +36,7 @@ class ConvolutionTypes : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     cpu_ = open_on_target(GetParam());
-    if (cpu_ == nullptr) GTEST_SKIP() << "this processor has no " << GetParam();
+    if (cpu_ == nullptr) GTEST_SKIP() << "this processor or build has no " << GetParam();
   }
 
   static std::vector<int64_t> dims_of(int64_t first, int64_t second, const int64_t* spatial, int32_t rank) {

@@ -120,7 +120,7 @@ class Fourier : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     cpu_ = open_on_target(GetParam());
-    if (cpu_ == nullptr) GTEST_SKIP() << "this processor has no " << GetParam();
+    if (cpu_ == nullptr) GTEST_SKIP() << "this processor or build has no " << GetParam();
   }
 
   void check(std::initializer_list<int64_t> lengths, std::initializer_list<int64_t> lines) {

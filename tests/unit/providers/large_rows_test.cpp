@@ -96,7 +96,7 @@ class LargeRows : public testing::TestWithParam<const char*> {
  protected:
   void compare(int32_t kind, int64_t length, bool log, Loop loop, double absolute) {
     const std::unique_ptr<OpenProvider> cpu = open_on_target(GetParam());
-    if (cpu == nullptr) GTEST_SKIP() << "this processor has no " << GetParam();
+    if (cpu == nullptr) GTEST_SKIP() << "this processor or build has no " << GetParam();
     Rows rows = make_rows(length, loop, kind == EP_PRIMITIVE_softmax);
     ep_primitive_desc desc = descriptor(kind, {dense(EP_ROLE_DST, EP_DTYPE_f32, {rows.count, length}),
                                                dense(EP_ROLE_SRC, EP_DTYPE_f32, {rows.count, length})});
@@ -138,7 +138,7 @@ int64_t misplaced(const void* dst, const void* src, int64_t rows, int64_t column
 // tiles.
 TEST_P(LargeRows, TransposedCopies) {
   const std::unique_ptr<OpenProvider> cpu = open_on_target(GetParam());
-  if (cpu == nullptr) GTEST_SKIP() << "this processor has no " << GetParam();
+  if (cpu == nullptr) GTEST_SKIP() << "this processor or build has no " << GetParam();
   for (const int32_t dtype : {EP_DTYPE_u8, EP_DTYPE_f16, EP_DTYPE_f32, EP_DTYPE_f64}) {
     const auto size = static_cast<int64_t>(dtype_size(dtype));
     for (const int64_t odd : {int64_t{0}, 16 / size + 1}) {  // without and with rows that are aligned
@@ -183,7 +183,7 @@ int64_t misplaced_in_planes(const Line* lines, const std::vector<uint64_t>& from
 // last strip and the last line are not whole.
 TEST_P(LargeRows, TransposedCopiesInStrips) {
   const std::unique_ptr<OpenProvider> cpu = open_on_target(GetParam());
-  if (cpu == nullptr) GTEST_SKIP() << "this processor has no " << GetParam();
+  if (cpu == nullptr) GTEST_SKIP() << "this processor or build has no " << GetParam();
   for (const int32_t dtype : {EP_DTYPE_u8, EP_DTYPE_f16, EP_DTYPE_f32, EP_DTYPE_f64}) {
     const auto size = static_cast<int64_t>(dtype_size(dtype));
     for (const int64_t odd : {0, 3}) {  // columns in addition to whole lines

@@ -87,7 +87,7 @@ class LeastSquares : public testing::TestWithParam<const char*> {};
 
 TEST_P(LeastSquares, OfManySizes) {
   const auto cpu = open_on_target(GetParam());
-  if (cpu == nullptr) GTEST_SKIP() << "this processor has no " << GetParam();
+  if (cpu == nullptr) GTEST_SKIP() << "this processor or build has no " << GetParam();
   std::mt19937 engine(53);
   std::uniform_real_distribution<double> distribution(-1, 1);
   const auto random = [&](int64_t m, int64_t n) {

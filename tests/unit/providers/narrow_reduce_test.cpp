@@ -27,7 +27,7 @@ class NarrowReduce : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     cpu_ = open_on_target(GetParam());
-    if (cpu_ == nullptr) GTEST_SKIP() << "this processor has no " << GetParam();
+    if (cpu_ == nullptr) GTEST_SKIP() << "this processor or build has no " << GetParam();
   }
 
   // Fills `src` with numbers from -2 to 4, and a few NaN if `nans`. The gaps between rows hold a large number.

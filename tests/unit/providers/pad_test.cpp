@@ -37,7 +37,7 @@ class Pad : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     cpu_ = open_on_target(GetParam());
-    if (cpu_ == nullptr) GTEST_SKIP() << "this processor has no " << GetParam();
+    if (cpu_ == nullptr) GTEST_SKIP() << "this processor or build has no " << GetParam();
   }
 
   void check(int32_t dtype, int32_t mode, const PadCase& at, const std::vector<int64_t>& dst_strides,

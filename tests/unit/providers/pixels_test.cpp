@@ -28,7 +28,7 @@ class Pixels : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     cpu_ = open_on_target(GetParam());
-    if (cpu_ == nullptr) GTEST_SKIP() << "this processor has no " << GetParam();
+    if (cpu_ == nullptr) GTEST_SKIP() << "this processor or build has no " << GetParam();
   }
 
   static double sum_at(const Sizes& s, const Numbers& src, const Numbers& weight, int64_t o, int64_t y, int64_t x) {

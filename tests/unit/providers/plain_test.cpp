@@ -377,7 +377,7 @@ TEST(Plain, ComputesNoLargeWorkWithoutAReason) {
   const char* const named = std::getenv("PLAIN_SIMD");
   const std::string simd = named == nullptr ? "avx3" : named;
   const std::unique_ptr<OpenProvider> cpu = open_on_target(simd);
-  if (cpu == nullptr) GTEST_SKIP() << "this processor has no " << simd;
+  if (cpu == nullptr) GTEST_SKIP() << "this processor or build has no " << simd;
   std::set<const Exception*> used;
   for (const Work& work : walk.all) {
     const std::string implementation = implementation_of(*cpu, work.desc);

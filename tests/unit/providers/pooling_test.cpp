@@ -38,7 +38,7 @@ class PoolingOfTypes : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     cpu_ = open_on_target(GetParam());
-    if (cpu_ == nullptr) GTEST_SKIP() << "this processor has no " << GetParam();
+    if (cpu_ == nullptr) GTEST_SKIP() << "this processor or build has no " << GetParam();
   }
 
   static std::vector<int64_t> dims_of(const Sizes& s, const int64_t* spatial) {

@@ -77,7 +77,7 @@ class Prelude : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     provider_ = open_on_target(GetParam());
-    if (provider_ == nullptr) GTEST_SKIP() << "this processor has no " << GetParam();
+    if (provider_ == nullptr) GTEST_SKIP() << "this processor or build has no " << GetParam();
   }
 
   template <class T>

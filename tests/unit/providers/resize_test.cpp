@@ -63,7 +63,7 @@ class ResizeOfTypes : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     cpu_ = open_on_target(GetParam());
-    if (cpu_ == nullptr) GTEST_SKIP() << "this processor has no " << GetParam();
+    if (cpu_ == nullptr) GTEST_SKIP() << "this processor or build has no " << GetParam();
   }
 
   void check(const Sizes& s, const Method& method, int32_t dtype, Order order, Order src_order, double special = 0) {

@@ -254,7 +254,7 @@ double bound_of(const std::string& name) {
 
 TEST_P(Rows, UnaryEqualTheReference) {
   auto provider = open();
-  if (provider == nullptr) GTEST_SKIP() << "this processor has no " << GetParam();
+  if (provider == nullptr) GTEST_SKIP() << "this processor or build has no " << GetParam();
   Values values(1);
   for (int32_t op = 1; scalar::unary_facts(op).known; ++op) {
     const scalar::RowFacts facts = scalar::unary_facts(op);
@@ -272,7 +272,7 @@ TEST_P(Rows, UnaryEqualTheReference) {
 
 TEST_P(Rows, BinaryEqualTheReference) {
   auto provider = open();
-  if (provider == nullptr) GTEST_SKIP() << "this processor has no " << GetParam();
+  if (provider == nullptr) GTEST_SKIP() << "this processor or build has no " << GetParam();
   Values values(2);
   for (int32_t op = 1; scalar::binary_facts(op).known; ++op) {
     const scalar::RowFacts facts = scalar::binary_facts(op);
@@ -294,7 +294,7 @@ TEST_P(Rows, BinaryEqualTheReference) {
 // Powers that need few operations, of few elements and of many, contiguous and repeated.
 TEST_P(Rows, SmallPowersEqualTheReference) {
   auto provider = open();
-  if (provider == nullptr) GTEST_SKIP() << "this processor has no " << GetParam();
+  if (provider == nullptr) GTEST_SKIP() << "this processor or build has no " << GetParam();
   Values values(5);
   for (int32_t dtype : {EP_DTYPE_f32, EP_DTYPE_f64, EP_DTYPE_f16, EP_DTYPE_bf16}) {
     for (double exponent : {3.0, -1.0, -2.0, 1.0, 0.0}) {
@@ -315,7 +315,7 @@ TEST_P(Rows, SmallPowersEqualTheReference) {
 
 TEST_P(Rows, TernaryEqualTheReference) {
   auto provider = open();
-  if (provider == nullptr) GTEST_SKIP() << "this processor has no " << GetParam();
+  if (provider == nullptr) GTEST_SKIP() << "this processor or build has no " << GetParam();
   Values values(3);
   for (int32_t op = 1; scalar::ternary_facts(op).known; ++op) {
     const scalar::RowFacts facts = scalar::ternary_facts(op);
@@ -335,7 +335,7 @@ TEST_P(Rows, TernaryEqualTheReference) {
 
 TEST_P(Rows, CopyCastsAsTheReference) {
   auto provider = open();
-  if (provider == nullptr) GTEST_SKIP() << "this processor has no " << GetParam();
+  if (provider == nullptr) GTEST_SKIP() << "this processor or build has no " << GetParam();
   Values values(4);
   for (int32_t from : byte_dtypes) {
     for (int32_t to : byte_dtypes) {

@@ -36,7 +36,7 @@ class Shapes : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     provider_ = open_on_target(GetParam());
-    if (provider_ == nullptr) GTEST_SKIP() << "this processor has no " << GetParam();
+    if (provider_ == nullptr) GTEST_SKIP() << "this processor or build has no " << GetParam();
   }
 
   std::vector<unsigned char> random(const ep_operand_desc& operand, bool nan) {

@@ -90,13 +90,13 @@ class SmallMatmul : public testing::TestWithParam<const char*> {
 
 TEST_P(SmallMatmul, EqualsDoubleLoops) {
   const std::unique_ptr<OpenProvider> cpu = open_on_target(GetParam());
-  if (cpu == nullptr) GTEST_SKIP() << "this processor has no " << GetParam();
+  if (cpu == nullptr) GTEST_SKIP() << "this processor or build has no " << GetParam();
   for (const Layouts& one : all_layouts()) compare(*cpu, one, false);
 }
 
 TEST_P(SmallMatmul, RunsEpiloguesOverTheResult) {
   const std::unique_ptr<OpenProvider> cpu = open_on_target(GetParam());
-  if (cpu == nullptr) GTEST_SKIP() << "this processor has no " << GetParam();
+  if (cpu == nullptr) GTEST_SKIP() << "this processor or build has no " << GetParam();
   for (const Layouts& one : {padded(5, 20, 9, 0), padded(16, 64, 64, 0)}) compare(*cpu, one, true);
 }
 

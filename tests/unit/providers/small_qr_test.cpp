@@ -24,7 +24,7 @@ class SmallQr : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     cpu_ = open_on_target(GetParam());
-    if (cpu_ == nullptr) GTEST_SKIP() << "this processor has no " << GetParam();
+    if (cpu_ == nullptr) GTEST_SKIP() << "this processor or build has no " << GetParam();
   }
 
   // Factors `a`, whose numbers are at most `scale`, and compares. `whole`: Q has m columns.

@@ -48,7 +48,7 @@ class Spectrum : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     cpu_ = open_on_target(GetParam());
-    if (cpu_ == nullptr) GTEST_SKIP() << "this processor has no " << GetParam();
+    if (cpu_ == nullptr) GTEST_SKIP() << "this processor or build has no " << GetParam();
   }
 
   Numbers random(const Sides& sides, double scale) {
