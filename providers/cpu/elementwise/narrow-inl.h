@@ -47,7 +47,6 @@ HWY_INLINE void store_narrow(hwy::HWY_NAMESPACE::Vec<D> x, F16Bits* to) {
 template <class D = NarrowTag>
 HWY_INLINE void store_narrow(hwy::HWY_NAMESPACE::Vec<D> x, Bf16Bits* to) {
   namespace hn = hwy::HWY_NAMESPACE;
-  const D d;
   const hn::RebindToUnsigned<D> bits;
   const hn::RebindToSigned<D> numbers;
   const hn::Rebind<uint16_t, D> half;
