@@ -15,7 +15,10 @@ namespace tenon {
 class Scalar {
  public:
   Scalar() : Scalar(0) {}
-  Scalar(bool value) : dtype_(DType::boolean) { value_.i64 = value ? 1 : 0; }
+  template <std::same_as<bool> T>  // a template, so that no pointer or text becomes a bool
+  Scalar(T value) : dtype_(DType::boolean) {
+    value_.i64 = value ? 1 : 0;
+  }
   template <std::signed_integral T>
   Scalar(T value) : dtype_(DType::i64) {
     value_.i64 = value;

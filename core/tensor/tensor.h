@@ -121,6 +121,10 @@ class TENON_API Tensor {
   // Errors: invalid_argument (elements but no data, strides that are negative, of another rank or not row-major for a
   // packed dtype, a size beyond int64), unsupported (data that is not aligned to its element).
   static Tensor borrow(void* data, const Dims& dims, const Dims& strides, DType dtype, std::function<void()> deleter);
+  // The row-major elements of `values`, which must live as long as the tensor, its views and the work on them:
+  // Tensor::borrow(std::span(vector), {2, 3}). Errors: invalid_argument (the values do not fill the shape).
+  template <class T>
+  static Tensor borrow(std::span<T> values, const Dims& dims);
 
   bool defined() const { return impl_ != nullptr; }
   DType dtype() const { return at("dtype").dtype; }
@@ -239,6 +243,8 @@ class TENON_API Tensor {
     }
   }
   static void destroy(TensorImpl* impl);
+  template <class T>
+  static void require_full(const char* function, std::span<T> values, const Dims& dims);
 
   // The TensorImpl; throws an error that names the member `function` if the tensor is undefined. Code that knows the
   // tensor to be defined uses impl().
@@ -310,13 +316,25 @@ constexpr DType dtype_of() {
 }
 
 template <class T>
+void Tensor::require_full(const char* function, std::span<T> values, const Dims& dims) {
+  static_assert(dtype_of<std::remove_const_t<T>>() != DType::none,
+                "no element type of Tenon is stored as this C++ type");
+  if (checked_count(dims) == static_cast<int64_t>(values.size())) return;
+  throw Error(Code::invalid_argument, std::string(function) + ": " + std::to_string(values.size()) +
+                                          " values do not fill shape " + to_string(dims) + ".");
+}
+
+template <class T>
 Tensor Tensor::from(std::span<const T> values, const Dims& dims, Device device) {
-  static_assert(dtype_of<T>() != DType::none, "no element type of Tenon is stored as this C++ type");
-  if (checked_count(dims) != static_cast<int64_t>(values.size())) {
-    throw Error(Code::invalid_argument, "Tensor::from: " + std::to_string(values.size()) +
-                                            " values do not fill shape " + to_string(dims) + ".");
-  }
+  require_full("Tensor::from", values, dims);
   return copy_from_host(values.data(), dims, dtype_of<T>(), device);
+}
+
+template <class T>
+Tensor Tensor::borrow(std::span<T> values, const Dims& dims) {
+  static_assert(!std::is_const_v<T>, "ops may write to a tensor, so it cannot borrow constant memory");
+  require_full("Tensor::borrow", values, dims);
+  return borrow(values.data(), dims, {}, dtype_of<T>(), {});
 }
 
 template <class T>

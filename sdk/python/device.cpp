@@ -57,6 +57,10 @@ void add_devices(nb::module_& m) {
       "changes nothing.");
   m.def("are_deterministic_algorithms_enabled", &are_deterministic_algorithms_enabled,
         "True if use_deterministic_algorithms, or else TENON_DETERMINISTIC, asks for the same bits in each call.");
+  m.def("set_num_threads", &set_num_threads, nb::arg("num"),
+        "At most this many threads compute. Call it before the first op, or set TENON_THREADS. Errors: Busy if a "
+        "device is already open; InvalidArgument below 1.");
+  m.def("get_num_threads", &get_num_threads, "The number of threads that compute.");
   m.def(
       "synchronize", [] { tenon::synchronize(); }, nb::call_guard<Unlocked>(), "Waits for all work of all devices.");
 }

@@ -230,6 +230,20 @@ nb::object object_of(Tensor tensor) {
   return nb::steal(object);
 }
 
+// Tensor(3, 4): an uninitialised f32 tensor of that shape.
+void fill_unset(Tensor* self, const nb::tuple& sizes) {
+  Dims dims;
+  for (const nb::handle size : sizes) {
+    int64_t length = 0;
+    if (!nb::try_cast(size, length)) {
+      throw nb::type_error("Tensor: it takes data, or the sizes of an uninitialised tensor, such as Tensor(3, 4).");
+    }
+    dims.push_back(length);
+  }
+  if (sizes.size() == 0) dims.push_back(0);
+  new (self) Tensor(Tensor::empty(dims, DType::f32));
+}
+
 nb::object add_tensor(nb::module_& m) {
   nb::class_<Tensor> type(m, "Tensor", nb::type_slots(slots), nb::is_weak_referenceable(), nb::pooled(kObjectsKept),
                           "An array of numbers on a device. tenon.tensor makes one.");
@@ -241,9 +255,11 @@ nb::object add_tensor(nb::module_& m) {
           "__init__",
           [](Tensor* self, nb::handle data) {
             const Tensor* tensor = tensor_in(data.ptr());
+            if (tensor == nullptr && PyLong_CheckExact(data.ptr())) return fill_unset(self, nb::make_tuple(data));
             new (self) Tensor(tensor != nullptr ? tensor->detach() : tensor_of_data(data.ptr(), {}));
           },
           nb::arg("data"))
+      .def("__init__", [](Tensor* self, const nb::args& sizes) { fill_unset(self, sizes); })
       .def_prop_ro("shape", [](const Tensor& t) { return tuple_of(t.dims()); })
       .def("_size", [](const Tensor& t, int32_t axis) { return t.dim(axis); })  // `axis` is in range
       .def_prop_ro("ndim", &Tensor::rank)

@@ -178,6 +178,18 @@ class Package:
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             list(pool.map(compile_alone, headers))
 
+    def an_older_language_gets_one_error(self):
+        for header in sorted(glob.glob(os.path.join(self.include, "tenon", "*.h"))):
+            name = os.path.basename(header)
+            if name in ("tenon_c.h", "language.h"):
+                continue
+            source = os.path.join(self.work, "older.cpp")
+            with open(source, "w") as file:
+                file.write(f"#include <tenon/{name}>\nint main() {{ return no_such_name; }}\n")
+            done = subprocess.run([self.compiler, "-std=c++17", "-fsyntax-only", "-I", self.include, source], capture_output=True, text=True)
+            errors = [line for line in done.stderr.splitlines() if "error:" in line]
+            assert "Tenon needs C++20" in errors[0] and len(errors) == 2, f"{name}: {done.stderr}"
+
     def hello_runs(self):
         self.hello = os.path.join(self.build_example("hello"), "hello")
         lines = self.run(self.hello).splitlines()

@@ -95,6 +95,25 @@ int64_t count_of(const T* from, int64_t n) {
   return count;
 }
 
+// The number of nonzero elements among the `n` from `first` on; nothing for dtypes that are counted otherwise.
+std::optional<int64_t> nonzeros_of(const Tensor& input, int64_t first, int64_t n) {
+  const auto count = [&]<class T>() { return count_of(elements_of<T>(input) + first, n); };
+  switch (input.dtype()) {
+    case DType::f32: return count.template operator()<float>();
+    case DType::f64: return count.template operator()<double>();
+    case DType::boolean:
+    case DType::i8:
+    case DType::u8: return count.template operator()<uint8_t>();
+    case DType::i16:
+    case DType::u16: return count.template operator()<uint16_t>();
+    case DType::i32:
+    case DType::u32: return count.template operator()<uint32_t>();
+    case DType::i64:
+    case DType::u64: return count.template operator()<uint64_t>();
+    default: return std::nullopt;
+  }
+}
+
 template <class T>
 bool equal_in(const void* a, const void* b, int64_t count) {
   const auto *x = static_cast<const T*>(a), *y = static_cast<const T*>(b);
@@ -159,15 +178,14 @@ bool run_count_nonzero(const OpCall& call) {
   constexpr uint64_t worth_a_thread = 1 << 20;  // elements
   if (call.attributes_as<CountNonzeroAttributes>().dim.rank != 0 || !at_hand(call, 0)) return false;
   const TensorImpl& input = *call.inputs[0]->impl();
-  if (input.dtype != DType::f32 && input.dtype != DType::boolean) return false;
+  if (!nonzeros_of(*call.inputs[0], 0, 0)) return false;
   const int64_t elements = input.elements;
   const auto pieces = static_cast<size_t>((elements + piece - 1) / piece);
   std::atomic<int64_t> count = 0;
   share_with(side_threads(static_cast<uint64_t>(elements), worth_a_thread), pieces, [&](size_t i) {
     const int64_t first = static_cast<int64_t>(i) * piece, n = std::min(piece, elements - first);
     const DefaultFloatingPoint floating_point;
-    count += input.dtype == DType::f32 ? count_of(elements_of<float>(*call.inputs[0]) + first, n)
-                                       : count_of(elements_of<uint8_t>(*call.inputs[0]) + first, n);
+    count += *nonzeros_of(*call.inputs[0], first, n);
   });
   Tensor result = made(Dims(), DType::i64, input.device);
   *static_cast<int64_t*>(result.data()) = count;

@@ -92,10 +92,34 @@ Tensor forward_slice(const Tensor& input, int32_t axis, int64_t start, int64_t e
   return apply(OpId::slice, input, &attributes);
 }
 
+Tensor reversed_slice(const Tensor& input, int32_t axis, int64_t start, int64_t end, int64_t step);
+
+Tensor reversed(const Tensor& input, int32_t axis) { return reversed_slice(input, axis, INT64_MAX, INT64_MIN, -1); }
+
+// Reverses a long axis: first its blocks, then the elements of each, so that the two lists of indices are short.
+Tensor reversed_in_blocks(const Tensor& input, int32_t axis) {
+  constexpr int64_t block = 512;
+  const int64_t length = input.dims()[axis], rest = length % block;
+  Dims blocks, joined = input.dims();
+  for (int32_t i = 0; i < input.rank(); ++i) {
+    blocks.push_back(i == axis ? length / block : input.dims()[i]);
+    if (i == axis) blocks.push_back(block);
+  }
+  joined[axis] = length - rest;
+  const Tensor cut = tenon::reshape(tenon::narrow(input, axis, rest, length - rest), blocks);
+  const Tensor turned = tenon::reshape(reversed(reversed(cut, axis), axis + 1), joined);
+  if (rest == 0) return turned;
+  return tenon::cat({turned, reversed(tenon::narrow(input, axis, 0, rest), axis)}, axis);
+}
+
 // No view can step backwards, so this makes a copy.
 Tensor reversed_slice(const Tensor& input, int32_t axis, int64_t start, int64_t end, int64_t step) {
   const infer::SliceRange range = value_or_throw(infer::slice_range("slice", input.dim(axis), start, end, step));
   if (range.length == 0) return tenon::narrow(input, axis, 0, 0);
+  constexpr int64_t many = int64_t{1} << 16;
+  if (step == -1 && range.length >= many && input.rank() < EP_MAX_RANK && !is_open(input) && !is_elsewhere(input)) {
+    return reversed_in_blocks(tenon::narrow(input, axis, range.start - range.length + 1, range.length), axis);
+  }
   const int64_t stop = range.start + range.length * range.step;
   const MadeEverywhere scope(is_elsewhere(input));
   return tenon::gather_slices(input, axis, tenon::arange(range.start, stop, range.step, DType::i64, input.device()));
@@ -306,21 +330,7 @@ Tensor flip(const Tensor& input, IntList dims) {
   uint64_t axes = 0;
   for (const int64_t dim : dims) axes |= uint64_t{1} << axis_of("flip", dim, input.rank());
   if (input.rank() > 1 && std::popcount(axes) == input.rank() && dims.size() == static_cast<size_t>(input.rank())) {
-    // All axes at once: the elements in reverse order. For a long list, an index per element is slow, so rows are
-    // reversed first, and then the elements of each row.
-    constexpr int64_t many = int64_t{1} << 17, shortest_row = 64;
-    int64_t row = 1;
-    for (int32_t axis = input.rank() - 1; axis >= 0 && row < shortest_row && !is_open(input); --axis) {
-      row *= input.dims()[axis];
-    }
-    Tensor turned;
-    if (is_open(input) || input.elements() < many || row == input.elements()) {
-      turned = tenon::slice(tenon::reshape(input, -1), 0, std::nullopt, std::nullopt, -1);
-    } else {
-      turned = tenon::slice(tenon::reshape(input, {-1, row}), 0, std::nullopt, std::nullopt, -1);
-      turned = tenon::slice(turned, 1, std::nullopt, std::nullopt, -1);
-    }
-    return tenon::reshape(turned, ShapeOf(input).list());
+    return tenon::reshape(reversed(tenon::reshape(input, -1), 0), ShapeOf(input).list());  // in reverse order
   }
   Tensor result = input;
   for (const int64_t dim : dims) result = tenon::slice(result, dim, std::nullopt, std::nullopt, -1);

@@ -6,6 +6,8 @@
 // tenon::autograd::OpGradient.
 #pragma once
 
+#include "sdk/app/language.h"
+
 #include "core/autograd/op_gradient.h"
 #include "core/ops/argument_list.h"
 #include "core/ops/composite.h"

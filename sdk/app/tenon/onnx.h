@@ -4,4 +4,6 @@
 //   tenon::onnx::Model model = tenon::onnx::load("model.onnx");
 #pragma once
 
+#include "sdk/app/language.h"
+
 #include "sdk/onnx/onnx.h"

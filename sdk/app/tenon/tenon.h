@@ -8,6 +8,8 @@
 // Errors: every function throws tenon::Error, whose text gives the value and the limit. Models: <tenon/onnx.h>.
 #pragma once
 
+#include "sdk/app/language.h"
+
 #include "core/autograd/autograd.h"
 #include "core/background/cancellation.h"
 #include "core/compile/compile.h"

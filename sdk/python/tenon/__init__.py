@@ -11,7 +11,7 @@ from tenon._tenon import __version__
 from tenon._tensor import allclose, as_tensor, equal, get_default_dtype, is_floating_point, is_tensor, numel, promote_types, set_default_dtype, unique, unique_consecutive
 from tenon._functions import *
 from tenon._statistics import *
-from tenon import _absent, _later, _packages, _printing, autograd
+from tenon import _absent, _constructors, _later, _packages, _printing, autograd
 from tenon._printing import set_printoptions
 from tenon.autograd import enable_grad, get_float32_matmul_precision, inference_mode, no_grad, precision, set_float32_matmul_precision, set_grad_enabled
 from tenon._control import cond, scan, while_loop
@@ -38,5 +38,6 @@ set_default_device, get_default_device = set_device, device.current
 # Modules that many programs do not need are loaded on first use.
 globals().update((name, _later.Later("tenon." + name)) for name in (
     "array_api", "backends", "cuda", "distributions", "fft", "func", "global_", "linalg", "nn", "onnx", "optim", "signal", "special", "testing",
-    "utils"))
+    "utils", "version"))
+globals().update(_constructors.constructors)
 globals().update(_absent.absent)

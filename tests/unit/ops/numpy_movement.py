@@ -189,8 +189,9 @@ class Assembling(OpTest):
             rows = some(3, 301, dtype=dtype, low=1, high=100)  # longer than a block of the loops
             for dims in ([0], [1], [0, 1]):
                 self.check(np.flip(rows, dims), "flip", rows, dims)
-            # Enough that all axes are turned as rows and then as elements of each; short rows; and some of the axes.
-            for shape, dims in (((1031, 1283), [0, 1]), ((50021, 3), [1, 0]), ((5, 300, 301), [0, 1, 2]), ((5, 300, 301), [1, 2])):
+            # Axes so long that their blocks are turned and then the elements of each; short rows; and some of the axes.
+            for shape, dims in (((1031, 1283), [0, 1]), ((50021, 3), [1, 0]), ((5, 300, 301), [0, 1, 2]), ((5, 300, 301), [1, 2]),
+                                ((131077,), [0]), ((2, 65536), [1]), ((70001, 3), [0])):
                 large = some(*shape, dtype=dtype, low=1, high=100)
                 self.check(np.flip(large, dims), "flip", large, dims)
             gaps = Call("slice", np.repeat(rows, 2, 1), 1, None, None, 2)

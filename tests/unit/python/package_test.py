@@ -420,6 +420,28 @@ class Machine(unittest.TestCase):
         with self.assertRaisesRegex(AttributeError, "the flags here are"):
             tenon.backends.cudnn.nonsense = True
 
+    def test_old_constructors_take_sizes_or_data(self):
+        for name, dtype in (("FloatTensor", tenon.float32), ("LongTensor", tenon.int64), ("ByteTensor", tenon.uint8), ("BoolTensor", tenon.bool)):
+            made = getattr(tenon, name)
+            self.assertEqual((made(2, 3).shape, made(2, 3).dtype), ((2, 3), dtype))
+            self.assertEqual((made([1, 0]).tolist(), made([1, 0]).dtype), ([1, 0], dtype))
+        self.assertEqual(tenon.Tensor(3, 4).shape, (3, 4))
+        self.assertEqual((tenon.Tensor(3).shape, tenon.Tensor().shape), ((3,), (0,)))
+        self.assertEqual((tenon.Tensor([1, 2]).tolist(), tenon.Tensor(tenon.ones(2)).tolist()), ([1, 2], [1, 1]))
+        with self.assertRaisesRegex(TypeError, "Tensor: it takes data, or the sizes of an uninitialised tensor"):
+            tenon.Tensor(3, "4")
+        with self.assertRaises(tenon.InvalidArgument):
+            tenon.Tensor(3, -4)
+        self.assertEqual((tenon.version.__version__, tenon.version.cuda), (tenon.__version__, None))
+
+    def test_the_number_of_threads_is_fixed_by_the_first_device(self):
+        code = ("import tenon\ntenon.set_num_threads(1)\nassert tenon.get_num_threads() == 1\n"
+                "tenon.ones(2).sum().item()\ntenon.set_num_threads(2)")
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        self.assertIn("a device is already open, and its number of threads is fixed.", done.stderr)
+        with self.assertRaisesRegex(tenon.InvalidArgument, "0 threads were requested; at least 1 is needed."):
+            tenon.set_num_threads(0)
+
     def test_devices_are_listed(self):
         names = {each.spelling: each for each in tenon.devices()}
         self.assertIn("cpu:0", names)

@@ -46,6 +46,23 @@ TEST_F(Borrow, SharesTheMemoryInBothDirections) {
   EXPECT_EQ(lent->values[7], -40.5f);
 }
 
+TEST_F(Borrow, ASpanIsRowMajorAndMustFillTheShape) {
+  std::vector<int32_t> values{1, 2, 3, 4, 5, 6};
+  const Tensor tensor = Tensor::borrow(std::span(values), {2, 3});
+  EXPECT_EQ(tensor.data(), values.data());
+  EXPECT_EQ(tensor.dtype(), DType::i32);
+  EXPECT_EQ(tensor.strides(), (Dims{3, 1}));
+  fill_(tensor[1], 9);
+  tensor.wait();
+  EXPECT_EQ(values, (std::vector<int32_t>{1, 2, 3, 9, 9, 9}));
+  try {
+    Tensor::borrow(std::span(values), {4, 2});
+    FAIL() << "six values filled eight places";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "Tensor::borrow: 6 values do not fill shape [4, 2].");
+  }
+}
+
 TEST_F(Borrow, TheDeleterRunsOnceAfterTheLastHandleOrView) {
   for (int round = 0; round < 20; ++round) {
     const auto lent = lend(24);

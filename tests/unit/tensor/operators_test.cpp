@@ -11,6 +11,14 @@ namespace {
 
 static_assert(std::is_same_v<decltype(std::declval<const Tensor&>() + 1), Tensor>);
 static_assert(std::is_same_v<decltype(std::declval<Tensor&>() += 1), Tensor&>);
+static_assert(std::is_same_v<decltype(std::declval<const Tensor&>() * true), Tensor>);
+// A text or a pointer is not a number, although C++ converts it to a bool.
+template <class T>
+constexpr bool adds_to_a_tensor = requires(const Tensor& tensor, T value) {
+  tensor + value;
+};
+static_assert(adds_to_a_tensor<float>);
+static_assert(!adds_to_a_tensor<const char*> && !adds_to_a_tensor<const char (&)[2]> && !adds_to_a_tensor<float*>);
 
 class Operators : public ::testing::Test {
  protected:
