@@ -538,6 +538,9 @@ TensorList Model::run(const Inputs& inputs, const Inputs& bound) const {
 TensorList Model::run(const Inputs& inputs, std::vector<NodeExecution>* executions) const {
   return at_border([&] { return impl().run(inputs, {}, executions); });
 }
+TensorList Model::run(const Inputs& inputs, const Inputs& bound, std::vector<NodeExecution>* executions) const {
+  return at_border([&] { return impl().run(inputs, bound, executions); });
+}
 const std::vector<ValueInfo>& Model::defaults() const { return impl().parsed.defaults; }
 TensorList Model::run_in_order(const TensorList& inputs) const {
   const std::vector<ValueInfo>& infos = this->inputs();
