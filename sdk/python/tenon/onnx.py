@@ -62,10 +62,10 @@ class NodeExecution(NamedTuple):
     provider: str  # "cpu"
     implementation: str  # the kernel; empty if no single kernel computed the op
     rung: str  # "native", "decomposed", "compiled" or "host"
-    reason: str  # why a better rung did not compute the op; empty on the native rung
+    reason: str  # why this rung computed the op; empty on the native rung
     bytes_copied: int  # between devices, or to change the layout of inputs
     tier: str  # the tier of accuracy of a native kernel: "full", "portable" or "relaxed"
-    bytes: int  # of the operands, where the launch was prepared with the recorded model; otherwise 0
+    bytes: int  # bytes that the operands hold, where the launch was prepared with the recorded model; otherwise 0
     flops: int  # the arithmetic of such a launch: 2 per multiplication of a product, else 1 per element
 
 
@@ -255,7 +255,7 @@ def load(path: str | os.PathLike[str] | bytes, *, device: Any = None, eager: boo
         external_data_root: the folder of external weights; None takes the folder of the file. A model from bytes has
             no external weights without it.
 
-    Errors: NotFound if there is no such file; InvalidArgument for a file that is no model or is malformed, and for an
+    Errors: NotFound if there is no such file; InvalidArgument for a file that is not a model or is malformed, and for an
     option with a wrong value; Unsupported if nodes cannot run. One error lists all such nodes, one line for each.
 
     Example:

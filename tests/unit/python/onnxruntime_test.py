@@ -7,6 +7,7 @@ usage: onnxruntime_test.py OP_RUNNER (which these tests do not use)"""
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -476,7 +477,7 @@ class Values(Pairs):
 
 @needs_onnx
 class Sessions(unittest.TestCase):
-    """What needs no peer."""
+    """Tests without a peer."""
 
     def test_a_session_of_a_file_and_of_bytes(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -513,16 +514,13 @@ class Sessions(unittest.TestCase):
         self.assertRaises(errors.NotImplemented, binding.bind_input, "x", "cuda", 0, np.float32, [3, 2], 4096)
         self.assertEqual(str(errors._error(errors.Fail, "No.")), "[ONNXRuntimeError] : 1 : FAIL : No.")
 
-    def test_the_readme_lists_what_is_refused(self):
+    def test_the_page_lists_the_refusals(self):
         from tenon.onnxruntime import _refused
-        text = (pathlib.Path(_refused.__file__).resolve().parent / "README.md")
-        if not text.exists():
-            self.skipTest("the package is installed without its README")
-        text = text.read_text(encoding="utf-8")
+        page = (pathlib.Path(__file__).resolve().parents[3] / "sdk" / "python" / "ONNXRUNTIME.md").read_text(encoding="utf-8")
         for name, why in _refused.REFUSED.items():
-            self.assertIn(f"| `{name}` | {why} |", text)
-        for key in _refused.REFUSED_ENTRIES:
-            self.assertIn(f"`{key}`", text)
+            self.assertIn(f"| `{name}` | {why} |", page)
+        for key, (_, why) in _refused.REFUSED_ENTRIES.items():
+            self.assertRegex(page, rf"\| `{key}` \| .* \| {re.escape(why)} \|")
 
     def test_levels_of_optimisation(self):
         options = ort.SessionOptions()
@@ -581,6 +579,14 @@ class Sessions(unittest.TestCase):
                 self.assertTrue(all(each["ph"] == "X" and each["args"]["timed"] and each["dur"] > 0 for each in nodes), nodes)
                 whole = [(each["ts"], each["ts"] + each["dur"]) for each in events if each["name"] == "model_run"]
                 self.assertTrue(all(any(begin <= each["ts"] and each["ts"] + each["dur"] <= end for begin, end in whole) for each in nodes))
+
+    def test_a_session_that_ends_writes_its_profile(self):
+        with tempfile.TemporaryDirectory() as folder:
+            options = ort.SessionOptions()
+            options.enable_profiling, options.profile_file_prefix = True, os.path.join(folder, "profile")
+            ort.InferenceSession(small(), options).run(None, {"x": X})
+            [path] = pathlib.Path(folder).iterdir()
+            self.assertIn("Node", {each["cat"] for each in json.loads(path.read_text())})
 
     def test_a_profile_beside_tenon_profile(self):
         with tempfile.TemporaryDirectory() as folder, tenon.profile(show=False):

@@ -4,7 +4,7 @@
     session = ort.InferenceSession("model.onnx", providers=[("TenonExecutionProvider", {"device": "vulkan:0"})])
     [y] = session.run(None, {"x": x})
 
-README.md beside this file lists what differs. `session.tenon_model` is the tenon.onnx.Model that runs.
+The page sdk/python/ONNXRUNTIME.md lists the differences. `session.tenon_model` is the tenon.onnx.Model that runs.
 """
 
 from __future__ import annotations

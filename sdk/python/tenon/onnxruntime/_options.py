@@ -75,7 +75,7 @@ class SessionOptions(_Checked):
     graph_optimization_level decides which passes rewrite the model, and enable_profiling, profile_file_prefix write the
     file of end_profiling(). The numbers of threads, the memory options, the execution mode and order, and the log
     levels are accepted and change nothing: threads are those of the process (TENON_THREADS), and TENON_LOG logs.
-    An attribute that changes results and that Tenon lacks raises NotImplemented; the README lists them.
+    An attribute that changes results and that Tenon lacks raises NotImplemented; sdk/python/ONNXRUNTIME.md lists them.
     """
 
     enable_cpu_mem_arena: bool

@@ -40,26 +40,29 @@ def _release() -> list[Any]:
 
 
 def _times(launches: list[Any], spans: list[Any]) -> list[tuple[int, int]]:
-    """Returns the begin and end of each launch of a run, from the thread whose spans are these ops in this order. Empty
-    if there is none, as on a device that runs several launches as one."""
-    tracks: dict[int, list[Any]] = {}
-    for span in spans:
-        if span[1] == "launch" and span[0] != "segment":  # a segment encloses launches
-            tracks.setdefault(span[5], []).append(span)
-    for track in tracks.values():
-        if [span[0] for span in track] == [each.op for each in launches]:
-            return [(span[3], span[4]) for span in track]
+    """Returns the begin and end of each launch of a run, from the track whose spans are these ops in this order: by the
+    clock of the device, from launch to end on a stream, or on the thread of the host. Empty if there is none, as on a
+    device that runs several launches as one."""
+    ops = [each.op for each in launches]
+    for clock in profiling._CLOCKS:
+        tracks: dict[int, list[Any]] = {}
+        for span in spans:
+            if span[1] == clock and span[0] != "segment":  # a segment encloses launches
+                tracks.setdefault(span[5], []).append(span)
+        for track in tracks.values():
+            if [span[0] for span in track] == ops:
+                return [(span[3], span[4]) for span in track]
     return []
 
 
 class Profile:
-    """What a session writes down while SessionOptions.enable_profiling is set."""
+    """The events of a session whose SessionOptions.enable_profiling is set."""
 
     def __init__(self, prefix: str) -> None:
         self.prefix, self.began = prefix, time.monotonic_ns()
         self._events: list[dict[str, Any]] = []
         self._runs: list[tuple[int, int, list[Any]]] = []
-        self._traced = _acquire()
+        self._traced, self._ended = _acquire(), False
         self._guard = threading.Lock()
 
     def _event(self, kind: str, name: str, begin: int, end: int, args: dict[str, Any]) -> None:
@@ -88,10 +91,12 @@ class Profile:
                 self._event("Node", f"{each.node_name or each.op_type or each.op}_kernel_time", started, ended, args)
 
     def end(self) -> str:
-        """Writes the file and returns its name."""
+        """Writes the file and returns its name; "" if it was written before."""
         with self._guard:
+            if self._ended:
+                return ""
+            self._ended = True
             self._nodes(_release() if self._traced else [])
-            self._traced = False
             stamp = time.strftime("%Y-%m-%d_%H-%M-%S")
             path = f"{self.prefix}_{stamp}.json" if not self.prefix.endswith("_") else f"{self.prefix}{stamp}.json"
             number = 0
@@ -101,8 +106,3 @@ class Profile:
             with open(path, "w", encoding="utf-8") as file:
                 json.dump(sorted(self._events, key=lambda event: event["ts"]), file)
             return path
-
-    def __del__(self) -> None:
-        if getattr(self, "_traced", False):
-            self._traced = False
-            _release()

@@ -1,4 +1,4 @@
-"""What ONNX Runtime has and Tenon does not: one table, whose sentences the errors and the README use."""
+"""The parts of ONNX Runtime that Tenon does not have: one table, whose sentences the errors and ONNXRUNTIME.md use."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NoReturn
 
 from tenon.onnxruntime.capi import onnxruntime_pybind11_state as errors
 
-# By name: why it is refused, and what to do instead.
+# By name: the reason, and what to do instead.
 REFUSED = {
     "ORT format": "files in ONNX Runtime's own format are not read; give the .onnx file that they were made from",
     "SparseTensor": "all tensors are dense; give a dense array",

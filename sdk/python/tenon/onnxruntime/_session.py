@@ -9,6 +9,7 @@ import threading
 import time
 import traceback
 import warnings
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -61,7 +62,7 @@ class NodeArg(NamedTuple):
 
 
 class ModelMetadata(NamedTuple):
-    """What the file says about the model."""
+    """Properties that the file states about the model."""
 
     producer_name: str
     graph_name: str
@@ -166,6 +167,8 @@ class InferenceSession:
         self._options = sess_options if sess_options is not None else SessionOptions()
         self._fallback = int(kwargs.get("enable_fallback", 1)) == 1
         self._profile = Profile(self._options.profile_file_prefix) if self._options.enable_profiling else None
+        if self._profile is not None:
+            weakref.finalize(self, self._profile.end)  # a session that ends writes its file
         self._profile_began = self._profile.began if self._profile is not None else time.monotonic_ns()
         self._open(providers, provider_options)
 
@@ -213,7 +216,7 @@ class InferenceSession:
         self._kinds = model._kinds
         self._run = model._model.run
 
-    # ---- what the model and the session are ----
+    # ---- the model and the session ----
 
     def get_inputs(self) -> list[NodeArg]:
         """Returns a NodeArg for each input without an initialiser."""
@@ -228,7 +231,7 @@ class InferenceSession:
         return self._defaults
 
     def get_modelmeta(self) -> ModelMetadata:
-        """Returns what the file says about the model."""
+        """Returns the properties that the file states about the model."""
         info = self.tenon_model.info
         # ONNX Runtime's number for a file without a version.
         return ModelMetadata(info["producer"], info["graph"], info["domain"], info["description"], "",
@@ -341,6 +344,7 @@ class InferenceSession:
             began = time.monotonic_ns()
             results: dict[str, Any] = self._run(values, bound, launches, request)
             if self._profile is not None and launches is not None:
+                self.tenon_model.device.synchronize()
                 self._profile.run(began, time.monotonic_ns(), [NodeExecution(*each) for each in launches])
             return results
         except _tenon.Error as error:
@@ -433,8 +437,8 @@ class InferenceSession:
         """Ends the profile that SessionOptions.enable_profiling began, and returns the name of its file: Chrome's trace
         format, with an event for each launch of each run, its node, kernel and device. Returns "" without a profile.
 
-        The times of launches come from the trace of the process, which tenon.profile and TENON_TRACE may occupy, and from
-        the host's clock. An event with "timed": false has no times.
+        The times of launches come from the trace of the process, which tenon.profile and TENON_TRACE may occupy. An event
+        with "timed": false has no times.
         """
         profile, self._profile = self._profile, None
         return profile.end() if profile is not None else ""
@@ -443,7 +447,7 @@ class InferenceSession:
         """Returns the begin of the profile on the clock of time.monotonic_ns()."""
         return self._profile_began
 
-    # ---- what Tenon does not have ----
+    # ---- not in Tenon ----
 
     def get_provider_graph_assignment_info(self) -> Any:
         refuse("InferenceSession.get_provider_graph_assignment_info")

@@ -77,9 +77,11 @@ def python_of(value: Any) -> Any:
 def tensor_over(array: Any) -> _tenon.Tensor:
     """Returns a tensor that shares the memory of an array, or a copy if it cannot: memory that is read-only."""
     try:
-        return _tenon.from_numpy(array)
+        borrowed: _tenon.Tensor = _tenon.from_numpy(array)
+        return borrowed
     except (ValueError, TypeError, BufferError):
-        return _tenon.tensor(array)
+        copied: _tenon.Tensor = _tenon.tensor(array)
+        return copied
 
 
 class OrtDevice:
@@ -128,7 +130,8 @@ class OrtValue:
     def __init__(self, value: Any, numpy_obj: Any = None, onnx_type: str = "") -> None:
         if isinstance(value, OrtValue):
             value = value._value
-        self._value, self._numpy_obj, self._onnx_type = value, numpy_obj, onnx_type
+        self._value: Any = value
+        self._numpy_obj, self._onnx_type = numpy_obj, onnx_type
 
     @classmethod
     def ortvalue_from_numpy(cls, numpy_obj: Any, /, device_type: str = "cpu", device_id: int = 0, vendor_id: int = -1) -> OrtValue:
@@ -176,7 +179,8 @@ class OrtValue:
         """The tensor. Errors: RuntimeError for a value of another kind."""
         if not isinstance(self._value, _tenon.Tensor):
             raise RuntimeError(f"the OrtValue holds {self.data_type()}, not a tensor of numbers.")
-        return self._value
+        tensor: _tenon.Tensor = self._value
+        return tensor
 
     def numpy(self) -> Any:
         """Returns the elements as an array, which shares the memory on the cpu. Errors: RuntimeError for a value that is not a
