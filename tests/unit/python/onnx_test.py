@@ -93,6 +93,25 @@ class Outputs(unittest.TestCase):
             model.run({"t": ["a"], "x": [1.0, 2.0]}, out={"u": tenon.zeros(1)})
 
 
+    def test_results_share_no_memory(self):
+        weight = numpy_helper.from_array(np.array([1, 2], "f4"), "w")
+        sequence = helper.make_tensor_sequence_value_info("s", TensorProto.FLOAT, None)
+        nodes = [helper.make_node("Identity", ["t"], ["u"]), helper.make_node("Identity", ["x"], ["y"]), helper.make_node("Identity", ["w"], ["v"]),
+                 helper.make_node("SequenceConstruct", ["x", "w", "x"], ["s"])]
+        graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("t", TensorProto.STRING, ["n"]), helper.make_tensor_value_info("x", TensorProto.FLOAT, [2])],
+                                  [helper.make_tensor_value_info(name, kind, None) for name, kind in (("u", TensorProto.STRING), ("y", TensorProto.FLOAT), ("v", TensorProto.FLOAT))]
+                                  + [sequence], [weight])
+        model = tenon.onnx.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString())
+        given = tenon.tensor([3.0, 4.0])
+        for _ in range(2):
+            results = model.run({"t": ["a"], "x": given})
+            self.assertEqual([results[name].tolist() for name in "yv"] + [each.tolist() for each in results["s"]], [[3, 4], [1, 2], [3, 4], [1, 2], [3, 4]])
+            for number, tensor in enumerate((results["y"], results["v"], *results["s"])):
+                tensor.fill_(number + 10)
+            self.assertEqual([each[0].item() for each in (results["y"], results["v"], *results["s"])], [10, 11, 12, 13, 14])
+            self.assertEqual(given.tolist(), [3, 4])
+
+
 @unittest.skipIf(onnx is None, f"a package is missing: {reason}")
 class Reports(unittest.TestCase):
     def test_a_report_says_where_each_node_ran(self):
