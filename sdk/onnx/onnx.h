@@ -128,6 +128,8 @@ struct ValueInfo {
   DType dtype = DType::none;               // dtype of a tensor of numbers, or of the values of a map
   bool has_shape = false;                  // false: any rank
   std::vector<Dim> dims;
+  // The type as ONNX's tools write it: "tensor(float)", "seq(map(string,tensor(float)))", "optional(tensor(int64))".
+  std::string onnx_type = {};
 };
 
 // "f32[batch, 3, 224, 224]", "string[2]", "a sequence", "a map", "an optional tensor"
@@ -193,6 +195,8 @@ class TENON_API Model {
   TensorList run(const Inputs& inputs, const Inputs& bound) const;
   // Runs and reports where each launch ran.
   TensorList run(const Inputs& inputs, std::vector<NodeExecution>* executions) const;
+  // Does both; `executions` may be null.
+  TensorList run(const Inputs& inputs, const Inputs& bound, std::vector<NodeExecution>* executions) const;
   // Runs a model whose inputs or outputs are strings, sequences, maps or optionals; such a model runs node after node.
   // A missing optional input is an empty optional. The forms above refuse outputs that are not tensors of numbers.
   ValueList run_values(const Values& inputs, std::vector<NodeExecution>* executions = nullptr) const;

@@ -6,18 +6,28 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <optional>
 
+#include "core/background/cancellation.h"
+#include "core/device/trace.h"
+#include "core/ops/ops.h"
 #include "primitives/status/error.h"
+#include "primitives/text/format.h"
 #include "sdk/python/text.h"
 
 namespace nb = nanobind;
 
 namespace {
 
+using tenon::Cancellation;
+using tenon::Code;
+using tenon::Error;
 using tenon::Tensor;
 using tenon::TensorList;
+using tenon::onnx::Inputs;
 using tenon::onnx::Model;
+using tenon::onnx::NodeExecution;
 using tenon::onnx::Value;
 using tenon::onnx::ValueInfo;
 using tenon::python::name_text;
@@ -40,7 +50,7 @@ nb::list values(std::string_view what, const std::vector<ValueInfo>& infos) {
   nb::list list;
   for (const ValueInfo& each : infos) {
     list.append(nb::make_tuple(name_text(what, each.name), to_string(each),
-                               each.has_shape ? nb::object(shape_of(each)) : nb::none()));
+                               each.has_shape ? nb::object(shape_of(each)) : nb::none(), text_of(each.onnx_type)));
   }
   return list;
 }
@@ -94,14 +104,70 @@ nb::object python_of(const Value& value) {
   return nb::make_tuple("sequence", elements);
 }
 
-nb::dict run(const Model& model, const nb::dict& given) {
+bool is_tensor(const ValueInfo& info) { return info.kind == Value::Kind::tensor && !info.optional; }
+
+// Writes each output named in `bound` to that tensor, which takes its place in `results`.
+void write_bound(const Model& model, const Inputs& bound, tenon::onnx::ValueList* results) {
+  for (size_t i = 0; i < results->size(); ++i) {
+    const std::string& name = model.outputs()[i].name;
+    const auto found = bound.find(name);
+    if (found == bound.end()) continue;
+    const Value& made = (*results)[i];
+    Tensor target = found->second;
+    const bool fits =
+        made.is_tensor() && target.defined() && made.dims() == target.dims() && made.tensor().dtype() == target.dtype();
+    if (!fits) {
+      throw Error(Code::invalid_argument, fmt::format("Output '{}' is {}, but the tensor bound to it is {}.", name,
+                                                      to_string(made), to_string(Value(target))));
+    }
+    copy_(target, made.tensor());
+    (*results)[i] = target;
+  }
+}
+
+tenon::onnx::ValueList run_bound(const Model& model, const tenon::onnx::Values& given, const Inputs& bound,
+                                 std::vector<NodeExecution>* executions) {
+  if (bound.empty()) return model.run_values(given, executions);
+  if (!std::all_of(model.inputs().begin(), model.inputs().end(), is_tensor) ||
+      !std::all_of(model.outputs().begin(), model.outputs().end(), is_tensor)) {
+    tenon::onnx::ValueList results = model.run_values(given, executions);
+    write_bound(model, bound, &results);
+    return results;
+  }
+  Inputs tensors;
+  for (const auto& [name, value] : given) tensors.emplace(name, value.tensor());
+  const TensorList results = model.run(tensors, bound, executions);
+  return {results.begin(), results.end()};
+}
+
+// In the order of the fields of tenon.onnx.NodeExecution.
+nb::tuple python_of(const NodeExecution& launch) {
+  return nb::make_tuple(launch.node, text_of(launch.node_name), text_of(launch.op_type), text_of(launch.op),
+                        text_of(launch.device), text_of(launch.provider), text_of(launch.implementation),
+                        text_of(launch.rung), text_of(launch.reason), launch.bytes_copied, text_of(launch.tier),
+                        launch.bytes, launch.flops);
+}
+
+// Runs the model and returns all outputs by name. `bound`: tensors by the names of the outputs that are written there.
+// `report`: None, or a list that gets a tuple for each launch.
+nb::dict run(const Model& model, const nb::dict& given, const nb::dict& bound, const nb::object& report,
+             const Cancellation* cancellation) {
   tenon::onnx::Values inputs;
   for (const auto& [name, value] : given) inputs.emplace(nb::cast<std::string>(name), value_of(value));
+  Inputs targets;
+  for (const auto& [name, tensor] : bound) targets.emplace(nb::cast<std::string>(name), nb::cast<Tensor>(tensor));
+  std::vector<NodeExecution> executions;
   tenon::onnx::ValueList results;
   {
     const nb::gil_scoped_release unlocked;
-    results = model.run_values(inputs);
+    std::optional<tenon::CancellationScope> scope;
+    if (cancellation != nullptr) {
+      if (cancellation->cancelled()) throw Error(Code::cancelled, "The run was cancelled before it began.");
+      scope.emplace(*cancellation);
+    }
+    results = run_bound(model, inputs, targets, report.is_none() ? nullptr : &executions);
   }
+  for (const NodeExecution& each : executions) report.attr("append")(python_of(each));
   nb::dict made;
   for (size_t i = 0; i < results.size(); ++i) {
     const std::string& name = model.outputs()[i].name;
@@ -125,18 +191,43 @@ nb::dict kinds(const Model& model) {
   return made;
 }
 
-tenon::onnx::Options options_of(const std::string& device, bool eager, bool exact,
-                                const std::optional<std::string>& precision) {
+tenon::onnx::Shapes shapes_of(const std::string& name) {
+  if (name == "exact") return tenon::onnx::Shapes::exact;
+  if (name == "rank") return tenon::onnx::Shapes::rank;
+  if (name == "any") return tenon::onnx::Shapes::any;
+  throw Error(Code::invalid_argument,
+              fmt::format("onnx.load: shapes is '{}'; it must be 'exact', 'rank' or 'any'.", name));
+}
+
+// The options of load(), by the names of its arguments; tenon/onnx.py passes all of them.
+tenon::onnx::Options options_of(const nb::dict& given) {
+  const auto text = [&](const char* key) { return nb::cast<std::string>(given[key]); };
+  const auto on = [&](const char* key) { return nb::cast<bool>(given[key]); };
   tenon::onnx::Options options;
-  if (!device.empty()) options.device = tenon::Device(device);
-  options.eager = eager;
-  if (precision) {
-    const auto named = tenon::precision_from_name(*precision);
+  if (const std::string device = text("device"); !device.empty()) options.device = tenon::Device(device);
+  options.external_data_root = text("external_data_root");
+  options.eager = on("eager");
+  if (!given["precision"].is_none()) {
+    const auto named = tenon::precision_from_name(text("precision"));
     tenon::throw_if_error(named.status());
     options.precision = named.value();
   }
-  options.passes = exact ? tenon::onnx::Passes::exact : tenon::onnx::Passes::bounded;
+  options.passes = on("exact") ? tenon::onnx::Passes::exact : tenon::onnx::Passes::bounded;
+  if (!given["fuse"].is_none()) options.fuse = on("fuse");
+  if (!given["wait"].is_none()) options.compile = on("wait") ? tenon::Compiling::wait : tenon::Compiling::beside;
+  options.shapes = shapes_of(text("shapes"));
+  options.max_recorded = nb::cast<uint32_t>(given["max_recorded"]);
   return options;
+}
+
+// The spans of the running trace: (name, category, detail, begin and end in nanoseconds, track).
+nb::list trace_spans() {
+  nb::list made;
+  for (const tenon::TraceSpan& each : tenon::trace_spans()) {
+    made.append(nb::make_tuple(text_of(each.name), text_of(each.category), text_of(each.detail), each.begin, each.end,
+                               each.track));
+  }
+  return made;
 }
 
 using Names = std::vector<std::string>;
@@ -178,7 +269,9 @@ NB_MODULE(_onnx, m) {
       .def("defaults", [](const Model& model) { return values("onnx.load: an input of the model", model.defaults()); })
       .def("kinds", &kinds)
       .def("outputs", [](const Model& model) { return values("onnx.load: an output of the model", model.outputs()); })
-      .def("run", &run)
+      .def("device", [](const Model& model) { return text_of(model.device().spelling()); })
+      .def("recorded", &Model::recorded)
+      .def("run", &run, nb::arg("inputs"), nb::arg("bound"), nb::arg("report").none(), nb::arg("cancellation").none())
       .def("info", [](const Model& model) {
         const tenon::onnx::ModelInfo& info = model.info();
         nb::dict made;
@@ -188,29 +281,37 @@ NB_MODULE(_onnx, m) {
         made["description"] = info.description;
         made["ir_version"] = info.ir_version;
         made["opset"] = info.opset;
+        made["version"] = info.version;
         made["nodes"] = info.nodes;
         made["weights"] = info.weights;
+        made["weight_bytes"] = info.weight_bytes;
         nb::dict metadata;
         for (const auto& [key, value] : info.metadata) metadata[text_of(key)] = value;
         made["metadata"] = metadata;
         return made;
       });
-  using Name = std::optional<std::string>;
+  nb::class_<Cancellation>(m, "_Cancellation")
+      .def(nb::init<>())
+      .def("cancel", &Cancellation::cancel)
+      .def("cancelled", &Cancellation::cancelled);
   m.def(
       "_load",
-      [](const std::string& path, const std::string& device, bool eager, bool exact, const Name& precision) {
+      [](const std::string& path, const nb::dict& options) {
+        const tenon::onnx::Options read = options_of(options);
         const nb::gil_scoped_release unlocked;
-        return tenon::onnx::load(path, options_of(device, eager, exact, precision));
+        return tenon::onnx::load(path, read);
       },
-      nb::arg("path"), nb::arg("device"), nb::arg("eager"), nb::arg("exact"), nb::arg("precision").none());
+      nb::arg("path"), nb::arg("options"));
   m.def(
       "_load_bytes",
-      [](const nb::bytes& bytes, const std::string& device, bool eager, bool exact, const Name& precision) {
+      [](const nb::bytes& bytes, const nb::dict& options) {
+        const tenon::onnx::Options read = options_of(options);
         const std::string_view view(bytes.c_str(), bytes.size());
         const nb::gil_scoped_release unlocked;
-        return tenon::onnx::load_bytes(view, options_of(device, eager, exact, precision));
+        return tenon::onnx::load_bytes(view, read);
       },
-      nb::arg("bytes"), nb::arg("device"), nb::arg("eager"), nb::arg("exact"), nb::arg("precision").none());
+      nb::arg("bytes"), nb::arg("options"));
+  m.def("_trace_spans", &trace_spans);
   m.def("_export", &exported, nb::arg("function"), nb::arg("examples"), nb::arg("name"), nb::arg("inputs"),
         nb::arg("outputs"), nb::arg("dynamic_axes").none(), nb::arg("parameters"));
   m.def("_exported_ops", [] {

@@ -19,6 +19,7 @@ from tenon import global_ as global_
 from tenon import linalg as linalg
 from tenon import nn as nn
 from tenon import onnx as onnx
+from tenon import onnxruntime as onnxruntime
 from tenon import optim as optim
 from tenon import random as random
 from tenon import signal as signal

@@ -91,6 +91,13 @@ TensorList tensors_of(const ValueList& values) {
   return tensors;
 }
 
+// Adds the tensors of numbers in `value`.
+void add_tensors(const Value& value, TensorList* tensors) {
+  if (value.is_tensor()) tensors->push_back(value.tensor());
+  if (value.kind() != Value::Kind::sequence || value.matrix().defined()) return;
+  for (const Value& each : value.elements()) add_tensors(each, tensors);
+}
+
 // Checks a value of another kind than a tensor of numbers against `info`.
 Value fitting_value(const Value& value, const ValueInfo& info) {
   const bool fits = value.kind() == info.kind || (info.optional && value.kind() == Value::Kind::optional);
@@ -374,6 +381,16 @@ Tensor Model::Impl::own(const Tensor& result, Storages* taken) const {
   return storage == nullptr || taken->insert(storage).second ? here : clone(here);
 }
 
+// Like the other own(), for every tensor in `result`.
+Value Model::Impl::own(const Value& result, Storages* taken) const {
+  if (result.is_tensor()) return own(result.tensor(), taken);
+  if (result.kind() != Value::Kind::sequence) return result;
+  if (const Tensor matrix = result.matrix(); matrix.defined()) return Value::maps(result.keys(), own(matrix, taken));
+  ValueList elements;
+  for (const Value& each : result.elements()) elements.push_back(own(each, taken));
+  return Value::sequence(std::move(elements));
+}
+
 TensorList Model::Impl::run(const Inputs& inputs, const Inputs& bound, std::vector<NodeExecution>* executions) {
   if (const auto other = with_defaults_of(inputs)) return other->run(inputs, bound, executions);
   for (const ValueInfo& info : parsed.outputs) {
@@ -424,7 +441,15 @@ TensorList Model::Impl::run(const Inputs& inputs, const Inputs& bound, std::vect
 
 ValueList Model::Impl::run_values(const Values& inputs, std::vector<NodeExecution>* executions) {
   if (const auto other = with_defaults_of(inputs)) return other->run_values(inputs, executions);
-  if (!parsed.takes_and_gives_tensors()) return run_nodes(bind_values(inputs), executions);
+  if (!parsed.takes_and_gives_tensors()) {
+    const ValueList given = bind_values(inputs);
+    TensorList tensors;
+    for (const Value& each : given) add_tensors(each, &tensors);
+    Storages taken = storages(tensors);
+    ValueList results = run_nodes(given, executions);
+    for (Value& each : results) each = own(each, &taken);
+    return results;
+  }
   Inputs tensors;
   for (const auto& [name, value] : inputs) tensors[name] = value.tensor();
   const TensorList outputs = run(tensors, {}, executions);
@@ -537,6 +562,9 @@ TensorList Model::run(const Inputs& inputs, const Inputs& bound) const {
 }
 TensorList Model::run(const Inputs& inputs, std::vector<NodeExecution>* executions) const {
   return at_border([&] { return impl().run(inputs, {}, executions); });
+}
+TensorList Model::run(const Inputs& inputs, const Inputs& bound, std::vector<NodeExecution>* executions) const {
+  return at_border([&] { return impl().run(inputs, bound, executions); });
 }
 const std::vector<ValueInfo>& Model::defaults() const { return impl().parsed.defaults; }
 TensorList Model::run_in_order(const TensorList& inputs) const {

@@ -62,6 +62,7 @@ struct Model::Impl {
   using Storages = std::unordered_set<Storage*>;
   Storages storages(std::span<const Tensor> inputs) const;
   Tensor own(const Tensor& result, Storages* taken) const;
+  Value own(const Value& result, Storages* taken) const;
   NodeExecution execution(int32_t node, ExecutionEntry entry) const;
 };
 

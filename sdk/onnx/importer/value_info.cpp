@@ -21,6 +21,17 @@ bool is_name(std::string_view text) {
                      [](unsigned char c) { return std::isalpha(c) != 0 || c == '_' || c >= 0x80; });
 }
 
+// The type as ONNX's tools write it.
+std::string type_text(const proto::TypeProto* type) {
+  if (type == nullptr) return "?";
+  if (type->tensor_type) return fmt::format("tensor({})", onnx_type_name(type->tensor_type->elem_type));
+  if (type->sequence_type) return fmt::format("seq({})", type_text(type->sequence_type->elem_type.get()));
+  if (type->optional_type) return fmt::format("optional({})", type_text(type->optional_type->elem_type.get()));
+  if (!type->map_type) return "?";
+  return fmt::format("map({},{})", onnx_type_name(type->map_type->key_type),
+                     type_text(type->map_type->value_type.get()));
+}
+
 std::string read_tensor_type(const proto::TypeProto_Tensor& tensor, const std::string& of, ValueInfo* info) {
   info->kind = tensor.elem_type == proto::TensorProto::DataType_STRING ? Value::Kind::strings : Value::Kind::tensor;
   info->dtype = dtype_of_onnx(tensor.elem_type);
@@ -63,6 +74,7 @@ std::string read_type(const proto::TypeProto& type, const std::string& of, Value
 
 std::string read_value_info(const proto::ValueInfoProto& value, const char* what, ValueInfo* info) {
   info->name = std::string(value.name);
+  info->onnx_type = type_text(value.type.get());
   const std::string of = fmt::format("{} '{}'", what, value.name);
   return value.type ? read_type(*value.type, of, info) : fmt::format("{} has no type.", of);
 }

@@ -37,7 +37,6 @@ set_default_device, get_default_device = set_device, device.current
 
 # Modules that many programs do not need are loaded on first use.
 globals().update((name, _later.Later("tenon." + name)) for name in (
-    "array_api", "backends", "cuda", "distributions", "fft", "func", "global_", "linalg", "nn", "onnx", "optim", "signal", "special", "testing",
-    "utils", "version"))
-globals().update(_constructors.constructors)
+    "array_api", "backends", "cuda", "distributions", "fft", "func", "global_", "linalg", "nn", "onnx", "onnxruntime", "optim", "signal", "special",
+    "testing", "utils", "version"))
 globals().update(_absent.absent)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, overload
 
 from tenon import _tenon, autograd, compiling, files
 from tenon._structures import flatten, rebuild
@@ -13,16 +14,59 @@ try:
 except ImportError as _error:
     raise ImportError("This build of Tenon has no ONNX (Debian: libonnx-dev when it is built).") from _error
 
+
+class Cancellation:
+    """A request to stop runs of models: model.run(inputs, cancellation=it).
+
+    It cannot be withdrawn; later runs take a new one. Any thread may use it.
+    """
+
+    def __init__(self) -> None:
+        self._request = _onnx._Cancellation()
+
+    def cancel(self) -> None:
+        """Ends the runs that were given this object with tenon.Cancelled, and refuses new ones."""
+        self._request.cancel()
+
+    @property
+    def cancelled(self) -> bool:
+        """True if cancel() was called."""
+        asked: bool = self._request.cancelled()
+        return asked
+
+
 class ValueInfo(NamedTuple):
     """An input or output of a model.
 
     name: its name. type: its type as text, such as "f32[batch, 3]". shape: its dims, numbers or names; None for
-    any rank.
+    any rank. onnx_type: its type as ONNX's tools write it, such as "tensor(float)" or "seq(map(string,tensor(float)))".
     """
 
     name: str
     type: str
     shape: list[int | str | None] | None
+    onnx_type: str
+
+
+class NodeExecution(NamedTuple):
+    """One launch of a run: which node it computed, where, and why there.
+
+    A node may take several launches, and a launch may compute several nodes that were fused.
+    """
+
+    node: int  # number of the node in the file; -1: none, or several nodes, which node_name describes
+    node_name: str
+    op_type: str  # ONNX's name of the operator: "MatMul"
+    op: str  # Tenon's name of the op: "matmul"
+    device: str  # "cpu:0"
+    provider: str  # "cpu"
+    implementation: str  # the kernel; empty if no single kernel computed the op
+    rung: str  # "native", "decomposed", "compiled" or "host"
+    reason: str  # why this rung computed the op; empty on the native rung
+    bytes_copied: int  # between devices, or to change the layout of inputs
+    tier: str  # the tier of accuracy of a native kernel: "full", "portable" or "relaxed"
+    bytes: int  # bytes that the operands hold, where the launch was prepared with the recorded model; otherwise 0
+    flops: int  # the arithmetic of such a launch: 2 per multiplication of a product, else 1 per element
 
 
 class Maps(list[dict[Any, float]]):
@@ -98,6 +142,7 @@ class Model:
         self.inputs = [ValueInfo(*each) for each in model.inputs()]
         self.defaults = [ValueInfo(*each) for each in model.defaults()]
         self.outputs = [ValueInfo(*each) for each in model.outputs()]
+        self._output_names = frozenset(each.name for each in self.outputs)
 
     @property
     def info(self) -> dict[str, Any]:
@@ -105,15 +150,74 @@ class Model:
         info: dict[str, Any] = self._model.info()
         return info
 
-    def run(self, inputs: dict[str, Any]) -> dict[str, Any]:
-        """Computes the outputs, by name, from the inputs, by name. Arrays and numbers become tensors.
+    @property
+    def device(self) -> _tenon.Device:
+        """The device that holds the weights and runs the ops."""
+        return _tenon.Device(self._model.device())
+
+    @property
+    def recorded(self) -> int:
+        """How often the model was recorded. One recording serves all sizes that its guards allow."""
+        count: int = self._model.recorded()
+        return count
+
+    def _check_outputs(self, names: Any) -> None:
+        unknown = [name for name in names if name not in self._output_names]
+        if unknown:
+            known = ", ".join(f"'{each.name}'" for each in self.outputs)
+            raise _tenon.InvalidArgument(f"The model has no output {' or '.join(repr(name) for name in unknown)}; its outputs are {known}.")
+
+    @overload
+    def run(self, inputs: dict[str, Any], outputs: Sequence[str] | None = None, *, out: dict[str, _tenon.Tensor] | None = None,
+            report: Literal[False] = False, cancellation: Cancellation | None = None) -> dict[str, Any]: ...
+
+    @overload
+    def run(self, inputs: dict[str, Any], outputs: Sequence[str] | None = None, *, out: dict[str, _tenon.Tensor] | None = None,
+            report: Literal[True], cancellation: Cancellation | None = None) -> tuple[dict[str, Any], list[NodeExecution]]: ...
+
+    def run(self, inputs: dict[str, Any], outputs: Sequence[str] | None = None, *, out: dict[str, _tenon.Tensor] | None = None,
+            report: bool = False, cancellation: Cancellation | None = None) -> dict[str, Any] | tuple[dict[str, Any], list[NodeExecution]]:
+        """Computes outputs, by name, from the inputs, by name. Arrays and numbers become tensors.
 
         A tensor of strings may be given as a string, nested lists or an array; it is returned as an array of
         objects. Sequences are lists, ONNX maps are dicts, and an optional without a value is None. The result of
         a ZipMap is a Maps object.
+
+        Args:
+            outputs: the names of the outputs that are returned, in this order; None returns all. The model computes
+                all of them in any case.
+            out: tensors, by the names of outputs. The run writes these outputs there and returns the same tensors.
+                Shape and dtype must be those of the output; the device may be another.
+            report: True also returns a list with a NodeExecution for each launch, in the order of the run.
+            cancellation: a Cancellation; its cancel(), on any thread, ends the run with tenon.Cancelled. What `out`
+                names then holds undefined values. Ctrl-C ends a run on the main thread with KeyboardInterrupt.
+
+        Errors: InvalidArgument for unknown or missing inputs, an input of another dtype or shape than the model
+        declares, an unknown name in `outputs` or `out`, and a tensor in `out` that does not fit. Errors of ops name
+        the node.
+
+        Example:
+            >>> results = model.run({"x": x}, outputs=["y"])
+            >>> results, launches = model.run({"x": x}, report=True)
+            >>> [(each.node_name, each.implementation) for each in launches]
         """
-        results = self._model.run({name: _value(value, self._kinds.get(name)) for name, value in inputs.items()})
-        return {name: _as_python(value) for name, value in results.items()}
+        if outputs is not None:
+            if isinstance(outputs, str):
+                raise TypeError(f"run: outputs is the string {outputs!r}; it must be a list of names: [{outputs!r}].")
+            self._check_outputs(outputs)
+        if out:
+            self._check_outputs(out)
+            wrong = next((name for name, value in out.items() if not isinstance(value, _tenon.Tensor)), None)
+            if wrong is not None:
+                raise TypeError(f"run: out['{wrong}'] is {type(out[wrong]).__name__}; it must be a tenon.Tensor.")
+        launches: list[Any] | None = [] if report else None
+        kinds = self._kinds
+        results = self._model.run({name: _value(value, kinds.get(name)) for name, value in inputs.items()}, out or {}, launches,
+                                  None if cancellation is None else cancellation._request)
+        for name, tensor in (out or {}).items():
+            results[name] = tensor
+        chosen = {name: _as_python(results[name]) for name in (results if outputs is None else outputs)}
+        return chosen if launches is None else (chosen, [NodeExecution(*each) for each in launches])
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if len(args) > len(self.inputs):
@@ -132,21 +236,40 @@ class Model:
 
 
 def load(path: str | os.PathLike[str] | bytes, *, device: Any = None, eager: bool = False, exact: bool = False,
-         precision: str | None = None) -> Model:
+         precision: str | None = None, fuse: bool | None = None, wait: bool | None = None, shapes: str = "exact",
+         max_recorded: int = 16, external_data_root: str | os.PathLike[str] | None = None) -> Model:
     """Loads a model from a file, or from bytes.
 
     Args:
         device: where weights are stored and ops run; None takes the default device.
         eager: runs node by node instead of recording a program.
-        exact: the recorded program gives the same bits as eager=True.
+        exact: the recorded program gives the same bits as eager=True: no pass rewrites it that changes roundings.
         precision: how exact ops must be, as in `tenon.precision`; None takes that of the surrounding block.
+        fuse: True or False decides if ops are joined into one kernel; None leaves it to TENON_FUSE.
+        wait: True waits in the first run for kernels that a device compiles, so that every run launches the same ones;
+            False runs op by op until they are ready; None leaves it to TENON_COMPILE.
+        shapes: how strictly inputs must match the declared shapes: "exact" (all fixed dims), "rank" (only the rank;
+            for files that declare lengths which are not meant) or "any" (no check).
+        max_recorded: how many prepared programs the model keeps, one for each combination of input shapes. The
+            least recently used one is dropped first.
+        external_data_root: the folder of external weights; None takes the folder of the file. A model from bytes has
+            no external weights without it.
 
-    Errors: one error lists all nodes that cannot run, one line for each.
+    Errors: NotFound if there is no such file; InvalidArgument for a file that is not a model or is malformed, and for an
+    option with a wrong value; Unsupported if nodes cannot run. One error lists all such nodes, one line for each.
+
+    Example:
+        >>> model = tenon.onnx.load("model.onnx", device="cpu")
+        >>> y = model(x)
     """
-    name = "" if device is None else str(device)
+    if not 0 < max_recorded < 2**32:
+        raise _tenon.InvalidArgument(f"onnx.load: max_recorded is {max_recorded}; it must be from 1 to {2**32 - 1}.")
+    options = {"device": "" if device is None else str(device), "eager": eager, "exact": exact, "precision": precision, "fuse": fuse, "wait": wait,
+               "shapes": shapes, "max_recorded": max_recorded,
+               "external_data_root": "" if external_data_root is None else os.fspath(external_data_root)}
     if isinstance(path, (bytes, bytearray)):
-        return Model(_onnx._load_bytes(bytes(path), name, eager, exact, precision))
-    return Model(_onnx._load(os.fspath(path), name, eager, exact, precision))
+        return Model(_onnx._load_bytes(bytes(path), options))
+    return Model(_onnx._load(os.fspath(path), options))
 
 
 def _as_axes(name: str, axes: Any) -> dict[int, str]:
