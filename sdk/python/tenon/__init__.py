@@ -39,4 +39,5 @@ set_default_device, get_default_device = set_device, device.current
 globals().update((name, _later.Later("tenon." + name)) for name in (
     "array_api", "backends", "cuda", "distributions", "fft", "func", "global_", "linalg", "nn", "onnx", "onnxruntime", "optim", "signal", "special",
     "testing", "utils", "version"))
+globals().update(_constructors.constructors)
 globals().update(_absent.absent)
