@@ -121,8 +121,9 @@ class TENON_API Tensor {
   // Errors: invalid_argument (elements but no data, strides that are negative, of another rank or not row-major for a
   // packed dtype, a size beyond int64), unsupported (data that is not aligned to its element).
   static Tensor borrow(void* data, const Dims& dims, const Dims& strides, DType dtype, std::function<void()> deleter);
-  // The row-major elements of `values`, which must live as long as the tensor, its views and the work on them:
-  // Tensor::borrow(std::span(vector), {2, 3}). Errors: invalid_argument (the values do not fill the shape).
+  // A tensor over the row-major `values`, without a copy: Tensor::borrow(std::span(vector), {2, 3}). The values must
+  // live until the last work on the tensor and its views is done. Errors: invalid_argument (the values do not fill the
+  // shape).
   template <class T>
   static Tensor borrow(std::span<T> values, const Dims& dims);
 

@@ -84,7 +84,7 @@ ep_status device_info(ep_plugin* plugin, uint32_t index, ep_device_info* out_inf
   info.flags = EP_DEVICE_FLAG_SYNCHRONOUS;
   info.dtypes = every_dtype;
   SimdLevel level{};
-  choose_simd_level(plugin->host, &level, nullptr);  // device_open gives the error
+  choose_simd_level(plugin->host, &level, nullptr);  // device_open reports a wrong setting
   if (has_bf16_products()) info.flushed_dtypes = UINT64_C(1) << EP_DTYPE_bf16;
   info.native_memory = EP_HANDLE_HOST_POINTER;
   for (int64_t& part : info.pci) part = -1;

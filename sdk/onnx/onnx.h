@@ -195,11 +195,11 @@ class TENON_API Model {
   TensorList run(const Inputs& inputs, const Inputs& bound) const;
   // Runs and reports where each launch ran.
   TensorList run(const Inputs& inputs, std::vector<NodeExecution>* executions) const;
-  // Does both; `executions` may be null.
-  TensorList run(const Inputs& inputs, const Inputs& bound, std::vector<NodeExecution>* executions) const;
   // Runs a model whose inputs or outputs are strings, sequences, maps or optionals; such a model runs node after node.
   // A missing optional input is an empty optional. The forms above refuse outputs that are not tensors of numbers.
   ValueList run_values(const Values& inputs, std::vector<NodeExecution>* executions = nullptr) const;
+  // Also writes each output named in `bound`, which must be a tensor of numbers, to that tensor.
+  ValueList run_values(const Values& inputs, const Inputs& bound, std::vector<NodeExecution>* executions) const;
 
   // Runs with inputs in the order of inputs(); also written model(x, y). Errors: those of run(); a wrong number of
   // inputs.
@@ -322,5 +322,13 @@ struct ExportedOp {
   std::string_view op, onnx;
 };
 TENON_API std::vector<ExportedOp> exported_ops();
+
+// An element type of tensors: Tenon's dtype, and the name and number of ONNX's TensorProto.DataType.
+struct ElementType {
+  DType dtype;
+  std::string_view onnx;
+  int32_t number;
+};
+TENON_API std::vector<ElementType> element_types();
 
 }  // namespace tenon::onnx

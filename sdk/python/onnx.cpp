@@ -6,12 +6,9 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 
-#include <algorithm>
 #include <optional>
 
 #include "core/background/cancellation.h"
-#include "core/device/trace.h"
-#include "core/ops/ops.h"
 #include "primitives/status/error.h"
 #include "primitives/text/format.h"
 #include "sdk/python/text.h"
@@ -104,42 +101,6 @@ nb::object python_of(const Value& value) {
   return nb::make_tuple("sequence", elements);
 }
 
-bool is_tensor(const ValueInfo& info) { return info.kind == Value::Kind::tensor && !info.optional; }
-
-// Writes each output named in `bound` to that tensor, which takes its place in `results`.
-void write_bound(const Model& model, const Inputs& bound, tenon::onnx::ValueList* results) {
-  for (size_t i = 0; i < results->size(); ++i) {
-    const std::string& name = model.outputs()[i].name;
-    const auto found = bound.find(name);
-    if (found == bound.end()) continue;
-    const Value& made = (*results)[i];
-    Tensor target = found->second;
-    const bool fits =
-        made.is_tensor() && target.defined() && made.dims() == target.dims() && made.tensor().dtype() == target.dtype();
-    if (!fits) {
-      throw Error(Code::invalid_argument, fmt::format("Output '{}' is {}, but the tensor bound to it is {}.", name,
-                                                      to_string(made), to_string(Value(target))));
-    }
-    copy_(target, made.tensor());
-    (*results)[i] = target;
-  }
-}
-
-tenon::onnx::ValueList run_bound(const Model& model, const tenon::onnx::Values& given, const Inputs& bound,
-                                 std::vector<NodeExecution>* executions) {
-  if (bound.empty()) return model.run_values(given, executions);
-  if (!std::all_of(model.inputs().begin(), model.inputs().end(), is_tensor) ||
-      !std::all_of(model.outputs().begin(), model.outputs().end(), is_tensor)) {
-    tenon::onnx::ValueList results = model.run_values(given, executions);
-    write_bound(model, bound, &results);
-    return results;
-  }
-  Inputs tensors;
-  for (const auto& [name, value] : given) tensors.emplace(name, value.tensor());
-  const TensorList results = model.run(tensors, bound, executions);
-  return {results.begin(), results.end()};
-}
-
 // In the order of the fields of tenon.onnx.NodeExecution.
 nb::tuple python_of(const NodeExecution& launch) {
   return nb::make_tuple(launch.node, text_of(launch.node_name), text_of(launch.op_type), text_of(launch.op),
@@ -165,7 +126,7 @@ nb::dict run(const Model& model, const nb::dict& given, const nb::dict& bound, c
       if (cancellation->cancelled()) throw Error(Code::cancelled, "The run was cancelled before it began.");
       scope.emplace(*cancellation);
     }
-    results = run_bound(model, inputs, targets, report.is_none() ? nullptr : &executions);
+    results = model.run_values(inputs, targets, report.is_none() ? nullptr : &executions);
   }
   for (const NodeExecution& each : executions) report.attr("append")(python_of(each));
   nb::dict made;
@@ -218,16 +179,6 @@ tenon::onnx::Options options_of(const nb::dict& given) {
   options.shapes = shapes_of(text("shapes"));
   options.max_recorded = nb::cast<uint32_t>(given["max_recorded"]);
   return options;
-}
-
-// The spans of the running trace: (name, category, detail, begin and end in nanoseconds, track).
-nb::list trace_spans() {
-  nb::list made;
-  for (const tenon::TraceSpan& each : tenon::trace_spans()) {
-    made.append(nb::make_tuple(text_of(each.name), text_of(each.category), text_of(each.detail), each.begin, each.end,
-                               each.track));
-  }
-  return made;
 }
 
 using Names = std::vector<std::string>;
@@ -311,9 +262,15 @@ NB_MODULE(_onnx, m) {
         return tenon::onnx::load_bytes(view, read);
       },
       nb::arg("bytes"), nb::arg("options"));
-  m.def("_trace_spans", &trace_spans);
   m.def("_export", &exported, nb::arg("function"), nb::arg("examples"), nb::arg("name"), nb::arg("inputs"),
         nb::arg("outputs"), nb::arg("dynamic_axes").none(), nb::arg("parameters"));
+  m.def("_element_types", [] {
+    nb::list made;
+    for (const tenon::onnx::ElementType& each : tenon::onnx::element_types()) {
+      made.append(nb::make_tuple(text_of(dtype_name(each.dtype)), text_of(each.onnx), each.number));
+    }
+    return made;
+  });
   m.def("_exported_ops", [] {
     nb::dict made;
     for (const tenon::onnx::ExportedOp& each : tenon::onnx::exported_ops()) {

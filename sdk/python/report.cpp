@@ -129,6 +129,16 @@ nb::list executions() {
   return rows;
 }
 
+// The spans of the running trace: (name, category, detail, begin and end in nanoseconds, track).
+nb::list spans_of_trace() {
+  nb::list made;
+  for (const TraceSpan& each : trace_spans()) {
+    made.append(nb::make_tuple(text_of(each.name), text_of(each.category), text_of(each.detail), each.begin, each.end,
+                               each.track));
+  }
+  return made;
+}
+
 void end_trace() {
   const Status status = trace_end();
   if (!status.ok()) throw Error(status);
@@ -159,6 +169,7 @@ void add_report(nb::module_& m) {
   m.def("_executions", &executions);
   m.def("_trace_begin", &trace_begin);
   m.def("_trace_end", &end_trace);
+  m.def("_trace_spans", &spans_of_trace);
   m.def("_add_plugin_folder", [](std::string path) { loader::add_plugin_folder(std::move(path), "a package"); });
 }
 

@@ -96,10 +96,17 @@ Tensor reversed_slice(const Tensor& input, int32_t axis, int64_t start, int64_t 
 
 Tensor reversed(const Tensor& input, int32_t axis) { return reversed_slice(input, axis, INT64_MAX, INT64_MIN, -1); }
 
-// Reverses a long axis: first its blocks, then the elements of each, so that the two lists of indices are short.
+// The length of the blocks into which reversed_in_blocks cuts an axis: one that leaves no rest, if there is one.
+int64_t block_length(int64_t length) {
+  for (int64_t block = 2048; block >= 256; --block) {
+    if (length % block == 0) return block;
+  }
+  return 512;
+}
+
+// Reverses a long axis: first its blocks, then the elements of each block. Both lists of indices are short.
 Tensor reversed_in_blocks(const Tensor& input, int32_t axis) {
-  constexpr int64_t block = 512;
-  const int64_t length = input.dims()[axis], rest = length % block;
+  const int64_t length = input.dims()[axis], block = block_length(length), rest = length % block;
   Dims blocks, joined = input.dims();
   for (int32_t i = 0; i < input.rank(); ++i) {
     blocks.push_back(i == axis ? length / block : input.dims()[i]);
@@ -112,13 +119,20 @@ Tensor reversed_in_blocks(const Tensor& input, int32_t axis) {
   return tenon::cat({turned, reversed(tenon::narrow(input, axis, 0, rest), axis)}, axis);
 }
 
+// True if one i64 index for each place of the axis would be as large as the elements of the tensor, or larger.
+bool has_large_indices(const Tensor& input, int32_t axis) {
+  constexpr int64_t many = int64_t{1} << 16;
+  if (is_open(input) || is_elsewhere(input) || input.rank() == EP_MAX_RANK) return false;
+  const int64_t length = input.dims()[axis];
+  return length >= many && input.bytes() <= length * static_cast<int64_t>(sizeof(int64_t));
+}
+
 // No view can step backwards, so this makes a copy.
 Tensor reversed_slice(const Tensor& input, int32_t axis, int64_t start, int64_t end, int64_t step) {
   const infer::SliceRange range = value_or_throw(infer::slice_range("slice", input.dim(axis), start, end, step));
   if (range.length == 0) return tenon::narrow(input, axis, 0, 0);
-  constexpr int64_t many = int64_t{1} << 16;
-  if (step == -1 && range.length >= many && input.rank() < EP_MAX_RANK && !is_open(input) && !is_elsewhere(input)) {
-    return reversed_in_blocks(tenon::narrow(input, axis, range.start - range.length + 1, range.length), axis);
+  if (step == -1 && range.length == input.dim(axis) && has_large_indices(input, axis)) {
+    return reversed_in_blocks(input, axis);
   }
   const int64_t stop = range.start + range.length * range.step;
   const MadeEverywhere scope(is_elsewhere(input));

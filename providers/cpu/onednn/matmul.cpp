@@ -106,7 +106,7 @@ Tiling tiles_for_threads(const ep_primitive_desc& desc, int64_t threads) {
   for (int32_t axis = 0; axis < dst.rank - 2; ++axis) divide(axis, 1, 1);
   const int32_t rows = dst.rank - 2, columns = dst.rank - 1;
   const bool is_wide = dst.dims[columns] >= 2 * dst.dims[rows];
-  if (is_wide) divide(columns, 24, 48);  // oneDNN's kernels compute 24 columns of 4 rows
+  if (is_wide) divide(columns, 24, 48);  // oneDNN's kernel computes tiles of 4 rows and 24 columns
   divide(rows, 4, 16);
   if (!is_wide) divide(columns, 24, 48);
   return tiling;
@@ -164,8 +164,8 @@ Refusal why_not_dtypes(const ep_primitive_desc& desc) {
   }
   if (factors == EP_DTYPE_f32) return {};
   if (!has_bf16_products()) return Refusal::because("bf16 needs avx512_core_bf16");
-  // The kernels of oneDNN 2.6 for AMX end in an illegal instruction for some products of these lengths, such as
-  // 70 x 63 x 2.
+  // With AMX, oneDNN 2.6 executes an illegal instruction in some products whose sums have 64 n - 1 terms, such as
+  // 70 x 63 times 63 x 2.
   const int64_t length = operand(desc, EP_ROLE_SRC)->dims[desc.operands[0].rank - 1];
   if (has_tiles() && length % 64 == 63) {
     return Refusal::because("oneDNN's tiles of bf16 may fail for sums of %lld", static_cast<long long>(length));
@@ -249,8 +249,8 @@ Refusal make_product(ep_device& device, const ep_primitive_desc& original, bool 
       return make_tiles(device, given, tiling, make_tile, out, info);
     }
   }
-  // A launch may get fewer threads than the device has, and shall give the same bits.
-  if (varies && !deterministic && device.threads > 1 && work >= divided_from) {
+  // The bits must not depend on the number of threads that a launch gets. A packed matrix cannot be cut.
+  if (varies && !deterministic && !is_packed(desc) && device.threads > 1 && work >= divided_from) {
     if (const Tiling tiling = tiles_for_threads(desc, device.threads); tiling.cuts(desc)) {
       return make_tiles_beside(device, given, tiling, work, make_tile, out, info);
     }

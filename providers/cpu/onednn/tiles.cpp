@@ -4,6 +4,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <new>
 #include <vector>
 
 #include "providers/cpu/elementwise/tail.h"
@@ -77,15 +78,26 @@ class TiledPrimitive : public ep_primitive {
     return EP_STATUS_OK;
   }
 
+  // Catches exceptions, since no thread of the region may leave it before the others.
+  ep_status launch_alone(int64_t i, int32_t part, const ep_launch& launch) {
+    ep_fault fault{};
+    try {
+      const uint64_t room = workspace_ * static_cast<uint64_t>(part);
+      return launch_tile(tiles_.all[static_cast<size_t>(i)], launch, room, &fault, nullptr);
+    } catch (const std::bad_alloc&) {
+      return EP_STATUS_OUT_OF_HOST_MEMORY;
+    } catch (...) {
+      return EP_STATUS_INTERNAL;
+    }
+  }
+
   ep_status launch_beside(const ep_launch& launch, ep_error** error) {
     std::atomic<ep_status> failed{EP_STATUS_OK};
     const auto count = static_cast<int64_t>(tiles_.all.size());
     stop_if_wanted();
     together(device->threads, nanoseconds_, [&](int32_t part, int32_t parts) {
       for (int64_t i = count * part / parts; i < count * (part + 1) / parts; ++i) {
-        ep_fault fault{};
-        const uint64_t room = workspace_ * static_cast<uint64_t>(part);
-        const ep_status status = launch_tile(tiles_.all[static_cast<size_t>(i)], launch, room, &fault, nullptr);
+        const ep_status status = launch_alone(i, part, launch);
         if (status != EP_STATUS_OK) failed.store(status, std::memory_order_relaxed);
       }
     });

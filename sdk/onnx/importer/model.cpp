@@ -391,14 +391,8 @@ Value Model::Impl::own(const Value& result, Storages* taken) const {
   return Value::sequence(std::move(elements));
 }
 
-TensorList Model::Impl::run(const Inputs& inputs, const Inputs& bound, std::vector<NodeExecution>* executions) {
-  if (const auto other = with_defaults_of(inputs)) return other->run(inputs, bound, executions);
-  for (const ValueInfo& info : parsed.outputs) {
-    if (info.kind == Value::Kind::tensor && !info.optional) continue;
-    throw Error(Code::invalid_argument,
-                fmt::format("Output {} is {}; call run_values for such a model.", quoted(info.name), info));
-  }
-  const TensorList given = bind(inputs);
+// The tensors of `bound` in the order of the outputs; undefined where none is bound.
+TensorList Model::Impl::targets_of(const Inputs& bound) const {
   TensorList targets(parsed.outputs.size());
   for (const auto& [name, tensor] : bound) {
     const auto found = std::find_if(parsed.outputs.begin(), parsed.outputs.end(),
@@ -409,6 +403,28 @@ TensorList Model::Impl::run(const Inputs& inputs, const Inputs& bound, std::vect
     }
     targets[static_cast<size_t>(found - parsed.outputs.begin())] = tensor;
   }
+  return targets;
+}
+
+// Writes output `i` to `target`.
+void Model::Impl::write_output(size_t i, const Value& result, Tensor target) const {
+  if (!result.is_tensor() || result.dims() != target.dims() || result.tensor().dtype() != target.dtype()) {
+    throw Error(Code::invalid_argument,
+                fmt::format("Output {} is {}, but the tensor bound to it is {}.", quoted(parsed.outputs[i].name),
+                            to_string(result), to_string(Value(target))));
+  }
+  copy_(target, result.tensor());
+}
+
+TensorList Model::Impl::run(const Inputs& inputs, const Inputs& bound, std::vector<NodeExecution>* executions) {
+  if (const auto other = with_defaults_of(inputs)) return other->run(inputs, bound, executions);
+  for (const ValueInfo& info : parsed.outputs) {
+    if (info.kind == Value::Kind::tensor && !info.optional) continue;
+    throw Error(Code::invalid_argument,
+                fmt::format("Output {} is {}; call run_values for such a model.", quoted(info.name), info));
+  }
+  const TensorList given = bind(inputs);
+  const TensorList targets = targets_of(bound);
   std::shared_ptr<const RecordedModel> recorded;
   TensorList results;
   if (options.eager) {
@@ -421,13 +437,7 @@ TensorList Model::Impl::run(const Inputs& inputs, const Inputs& bound, std::vect
   Storages taken = storages(given);
   for (size_t i = 0; i < results.size(); ++i) {
     if (targets[i].defined()) {
-      if (targets[i].dims() != results[i].dims() || targets[i].dtype() != results[i].dtype()) {
-        throw Error(Code::invalid_argument,
-                    fmt::format("Output {} is {}{}, but the tensor bound to it is {}{}.",
-                                quoted(parsed.outputs[i].name), dtype_name(results[i].dtype()), results[i].dims(),
-                                dtype_name(targets[i].dtype()), targets[i].dims()));
-      }
-      copy_(targets[i], results[i]);
+      write_output(i, results[i], targets[i]);
       outputs.push_back(targets[i]);
       taken.insert(targets[i].impl()->storage.at_hand());
       continue;
@@ -439,20 +449,29 @@ TensorList Model::Impl::run(const Inputs& inputs, const Inputs& bound, std::vect
   return outputs;
 }
 
-ValueList Model::Impl::run_values(const Values& inputs, std::vector<NodeExecution>* executions) {
-  if (const auto other = with_defaults_of(inputs)) return other->run_values(inputs, executions);
+ValueList Model::Impl::run_values(const Values& inputs, const Inputs& bound, std::vector<NodeExecution>* executions) {
+  if (const auto other = with_defaults_of(inputs)) return other->run_values(inputs, bound, executions);
   if (!parsed.takes_and_gives_tensors()) {
     const ValueList given = bind_values(inputs);
     TensorList tensors;
     for (const Value& each : given) add_tensors(each, &tensors);
     Storages taken = storages(tensors);
+    const TensorList targets = targets_of(bound);
     ValueList results = run_nodes(given, executions);
-    for (Value& each : results) each = own(each, &taken);
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (targets[i].defined()) {
+        write_output(i, results[i], targets[i]);
+        results[i] = targets[i];
+        taken.insert(targets[i].impl()->storage.at_hand());
+      } else {
+        results[i] = own(results[i], &taken);
+      }
+    }
     return results;
   }
   Inputs tensors;
   for (const auto& [name, value] : inputs) tensors[name] = value.tensor();
-  const TensorList outputs = run(tensors, {}, executions);
+  const TensorList outputs = run(tensors, bound, executions);
   return {outputs.begin(), outputs.end()};
 }
 
@@ -563,9 +582,6 @@ TensorList Model::run(const Inputs& inputs, const Inputs& bound) const {
 TensorList Model::run(const Inputs& inputs, std::vector<NodeExecution>* executions) const {
   return at_border([&] { return impl().run(inputs, {}, executions); });
 }
-TensorList Model::run(const Inputs& inputs, const Inputs& bound, std::vector<NodeExecution>* executions) const {
-  return at_border([&] { return impl().run(inputs, bound, executions); });
-}
 const std::vector<ValueInfo>& Model::defaults() const { return impl().parsed.defaults; }
 TensorList Model::run_in_order(const TensorList& inputs) const {
   const std::vector<ValueInfo>& infos = this->inputs();
@@ -584,7 +600,10 @@ Inputs Model::run_named(const Inputs& inputs) const {
   return named;
 }
 ValueList Model::run_values(const Values& inputs, std::vector<NodeExecution>* executions) const {
-  return at_border([&] { return impl().run_values(inputs, executions); });
+  return run_values(inputs, {}, executions);
+}
+ValueList Model::run_values(const Values& inputs, const Inputs& bound, std::vector<NodeExecution>* executions) const {
+  return at_border([&] { return impl().run_values(inputs, bound, executions); });
 }
 graph::Graph Model::record(const Inputs& inputs, bool open) const {
   const DynamicDims dims = open ? DynamicDims::open : DynamicDims::numbers;

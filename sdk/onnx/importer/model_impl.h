@@ -55,7 +55,9 @@ struct Model::Impl {
   bool one_size_per_name() const { return options.shapes == Shapes::exact; }
   bool take_by_value(int32_t value, std::span<const Tensor> inputs, std::vector<bool>* values) const;
   ValueList run_nodes(std::span<const Value> inputs, std::vector<NodeExecution>* executions) const;
-  ValueList run_values(const Values& inputs, std::vector<NodeExecution>* executions);
+  ValueList run_values(const Values& inputs, const Inputs& bound, std::vector<NodeExecution>* executions);
+  TensorList targets_of(const Inputs& bound) const;
+  void write_output(size_t i, const Value& result, Tensor target) const;
   TensorList run_recorded(const RecordedModel& recorded, std::span<const Tensor> inputs, std::span<const Tensor> bound,
                           std::vector<NodeExecution>* executions) const;
   TensorList run(const Inputs& inputs, const Inputs& bound, std::vector<NodeExecution>* executions);

@@ -154,6 +154,14 @@ void normalise_bools(void* data, int64_t count) {
 
 }  // namespace
 
+std::vector<ElementType> element_types() {
+  std::vector<ElementType> types;
+  for (const TypeRow& row : kTypes) {
+    if (row.dtype != DType::none) types.push_back({row.dtype, row.name, row.id});
+  }
+  return types;
+}
+
 DType dtype_of_onnx(int32_t data_type) {
   for (const TypeRow& row : kTypes) {
     if (row.id == data_type) return row.dtype;

@@ -6,7 +6,7 @@ import enum
 import numbers
 from typing import Any
 
-from tenon.onnxruntime._refused import REFUSED_ENTRIES, refuse
+from tenon.onnxruntime._refused import REFUSED_ENTRIES, refuse, with_refusals
 from tenon.onnxruntime.capi import onnxruntime_pybind11_state as errors
 
 
@@ -69,6 +69,7 @@ class _Checked:
         return self._entries[key]
 
 
+@with_refusals
 class SessionOptions(_Checked):
     """Options of a session.
 
@@ -141,37 +142,8 @@ class SessionOptions(_Checked):
     def clear_ep_context_data_read_func(self) -> None:
         """Does nothing: there is no such function."""
 
-    def register_custom_ops_library(self, path: str) -> None:
-        refuse("SessionOptions.register_custom_ops_library")
 
-    def add_initializer(self, name: str, value: Any) -> None:
-        refuse("SessionOptions.add_initializer")
-
-    def add_external_initializers(self, names: Any, values: Any) -> None:
-        refuse("SessionOptions.add_external_initializers")
-
-    def add_external_initializers_from_files_in_memory(self, *args: Any) -> None:
-        refuse("SessionOptions.add_external_initializers_from_files_in_memory")
-
-    def add_free_dimension_override_by_denotation(self, denotation: str, size: int) -> None:
-        refuse("SessionOptions.add_free_dimension_override_by_denotation")
-
-    def add_provider_for_devices(self, *args: Any) -> None:
-        refuse("SessionOptions.add_provider_for_devices")
-
-    def set_provider_selection_policy(self, *args: Any) -> None:
-        refuse("SessionOptions.set_provider_selection_policy")
-
-    def set_provider_selection_policy_delegate(self, *args: Any) -> None:
-        refuse("SessionOptions.set_provider_selection_policy_delegate")
-
-    def set_load_cancellation_flag(self, *args: Any) -> None:
-        refuse("SessionOptions.set_load_cancellation_flag")
-
-    def set_ep_context_data_read_func(self, *args: Any) -> None:
-        refuse("SessionOptions.set_ep_context_data_read_func")
-
-
+@with_refusals
 class RunOptions(_Checked):
     """Options of a run.
 
@@ -208,6 +180,3 @@ class RunOptions(_Checked):
     def get_run_config_entry(self, key: str) -> str:
         """Returns the value of an entry. Errors: RuntimeError if it was not set."""
         return self._entry(key)
-
-    def add_active_adapter(self, adapter: Any) -> None:
-        refuse("RunOptions.add_active_adapter")

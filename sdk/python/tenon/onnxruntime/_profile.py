@@ -29,9 +29,8 @@ def _acquire() -> bool:
 def _release() -> list[Any]:
     """Returns the spans of the trace, and ends it after the last session."""
     global _users
-    from tenon import _onnx  # type: ignore[attr-defined]
     with _lock:
-        spans: list[Any] = _onnx._trace_spans()
+        spans: list[Any] = _tenon._trace_spans()
         _users -= 1
         if _users == 0:
             _tenon._trace_end()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from tenon.onnxruntime.capi import onnxruntime_pybind11_state as errors
 
@@ -66,3 +66,23 @@ def refusal(name: str) -> str:
 def refuse(name: str) -> NoReturn:
     """Raises NotImplemented with the sentence of the table."""
     raise errors._error(errors.NotImplemented, refusal(name))
+
+
+Class = TypeVar("Class", bound=type)
+
+
+def _refusing(name: str) -> Any:
+    def method(*args: Any, **kwargs: Any) -> NoReturn:
+        refuse(name)
+
+    method.__name__, method.__qualname__, method.__doc__ = name.rpartition(".")[2], name, refusal(name)
+    return staticmethod(method)
+
+
+def with_refusals(cls: Class) -> Class:
+    """Gives a class the methods that the table refuses by "Class.method"."""
+    for name in REFUSED:
+        owner, _, method = name.partition(".")
+        if owner == cls.__name__ and method.isidentifier() and method not in cls.__annotations__:
+            setattr(cls, method, _refusing(name))
+    return cls

@@ -20,7 +20,7 @@ from tenon import _tenon, onnx
 from tenon.onnx import NodeExecution, _as_python, _value
 from tenon.onnxruntime._options import GraphOptimizationLevel, RunOptions, SessionOptions
 from tenon.onnxruntime._profile import Profile
-from tenon.onnxruntime._refused import refuse
+from tenon.onnxruntime._refused import refuse, with_refusals
 from tenon.onnxruntime._values import NUMPY_DTYPES, OrtDevice, OrtValue, array_of, dtype_of, numpy_dtype_of, python_of, tensor_over
 from tenon.onnxruntime.capi import onnxruntime_pybind11_state as errors
 
@@ -131,6 +131,7 @@ def _load_arguments(name: str, options: dict[str, str]) -> dict[str, Any]:
     return made
 
 
+@with_refusals
 class InferenceSession:
     """A model that is ready to run. It has the interface of onnxruntime.InferenceSession.
 
@@ -446,32 +447,6 @@ class InferenceSession:
     def get_profiling_start_time_ns(self) -> int:
         """Returns the begin of the profile on the clock of time.monotonic_ns()."""
         return self._profile_began
-
-    # ---- not in Tenon ----
-
-    def get_provider_graph_assignment_info(self) -> Any:
-        refuse("InferenceSession.get_provider_graph_assignment_info")
-
-    def run_with_ortvaluevector(self, *args: Any) -> Any:
-        refuse("InferenceSession.run_with_ortvaluevector")
-
-    def get_tuning_results(self) -> Any:
-        refuse("InferenceSession.get_tuning_results")
-
-    def set_tuning_results(self, *args: Any, **kwargs: Any) -> Any:
-        refuse("InferenceSession.set_tuning_results")
-
-    def set_ep_dynamic_options(self, options: Any) -> Any:
-        refuse("InferenceSession.set_ep_dynamic_options")
-
-    def get_input_memory_infos(self) -> Any:
-        refuse("InferenceSession.get_input_memory_infos")
-
-    def get_output_memory_infos(self) -> Any:
-        refuse("InferenceSession.get_output_memory_infos")
-
-    def get_input_epdevices(self) -> Any:
-        refuse("InferenceSession.get_input_epdevices")
 
 
 class IOBinding:

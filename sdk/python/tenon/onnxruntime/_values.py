@@ -9,15 +9,12 @@ from typing import Any
 import numpy
 
 import tenon
-from tenon import _tenon
-from tenon.onnxruntime._refused import refuse
+from tenon import _onnx, _tenon  # type: ignore[attr-defined]
+from tenon.onnxruntime._refused import refuse, with_refusals
 from tenon.onnxruntime.capi.onnxruntime_pybind11_state import _of_run
 
 # ONNX's name and number of an element type, by Tenon's name of the dtype.
-_TYPES = {"f32": ("float", 1), "u8": ("uint8", 2), "i8": ("int8", 3), "u16": ("uint16", 4), "i16": ("int16", 5), "i32": ("int32", 6), "i64": ("int64", 7),
-          "bool": ("bool", 9), "f16": ("float16", 10), "f64": ("double", 11), "u32": ("uint32", 12), "u64": ("uint64", 13), "bf16": ("bfloat16", 16),
-          "f8e4m3fn": ("float8e4m3fn", 17), "f8e4m3fnuz": ("float8e4m3fnuz", 18), "f8e5m2": ("float8e5m2", 19), "f8e5m2fnuz": ("float8e5m2fnuz", 20),
-          "u4": ("uint4", 21), "i4": ("int4", 22), "f4e2m1": ("float4e2m1", 23), "f8e8m0": ("float8e8m0", 24)}
+_TYPES = {dtype: (onnx, number) for dtype, onnx, number in _onnx._element_types()}
 _DTYPES = {number: name for name, (_, number) in _TYPES.items()}
 NUMPY_DTYPES = {f"tensor({_TYPES[name][0]})": numpy.dtype(numpys) for name, numpys in (
     ("f32", "f4"), ("f64", "f8"), ("f16", "f2"), ("i8", "i1"), ("i16", "i2"), ("i32", "i4"), ("i64", "i8"), ("u8", "u1"), ("u16", "u2"), ("u32", "u4"),
@@ -121,6 +118,7 @@ class OrtDevice:
             raise RuntimeError(f"Can't allocate memory on {self._name}:{self._index}: there is no such device here. Devices: {found}.") from error
 
 
+@with_refusals
 class OrtValue:
     """A value in the memory of a device: a tensor, or a sequence or map on the host. The factory methods make it.
 
@@ -166,13 +164,6 @@ class OrtValue:
     def from_dlpack(cls, data: Any, /) -> OrtValue:
         """Makes a value that shares the memory of a tensor of any library, on any device."""
         return cls(_tenon.from_dlpack(data), data)
-
-    @classmethod
-    def ort_value_from_sparse_tensor(cls, sparse_tensor: Any) -> OrtValue:
-        refuse("OrtValue.ort_value_from_sparse_tensor")
-
-    def as_sparse_tensor(self) -> Any:
-        refuse("OrtValue.as_sparse_tensor")
 
     @property
     def tensor(self) -> _tenon.Tensor:

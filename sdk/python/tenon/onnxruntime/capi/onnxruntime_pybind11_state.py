@@ -1,7 +1,7 @@
 """The exceptions of a session, under ONNX Runtime's names.
 
-Each text begins with the code, as ONNX Runtime's texts do: "[ONNXRuntimeError] : 2 : INVALID_ARGUMENT : Input 'x' ...".
-The exception of Tenon that caused it is its __cause__.
+The text of an exception begins with the number and name of its kind, as in ONNX Runtime:
+"[ONNXRuntimeError] : 2 : INVALID_ARGUMENT : Input 'x' ...". Its __cause__ is the exception that Tenon raised.
 """
 
 from __future__ import annotations
